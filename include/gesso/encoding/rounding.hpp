@@ -1,0 +1,159 @@
+// Copyright 2026 The Gesso authors. Licensed under the Apache License, Version 2.0.
+//
+// How a number between two codes becomes one of them: rounding, and what happens below the normal range and above the
+// largest number. All are arguments of the act of encoding, never part of a stored type, so the same bytes are one type
+// whoever wrote them.
+#pragma once
+
+#include <gesso/config.hpp>
+
+namespace gesso {
+
+// A magnitude cut at the last bit that a format keeps: the code below it and what was cut off, in units of which one
+// step between neighbouring codes is 2^shift. 0 <= remainder < 2^shift, shift <= 31. The code is not yet limited to the
+// format's largest number.
+struct cut {
+    uint32_t code;
+    uint32_t remainder;
+    int shift;
+    bool negative;
+};
+
+// To the nearer code, ties to the even one.
+struct nearest_even {
+    constexpr GESSO_HOST_DEVICE bool rounds_away(const cut& at) const
+    {
+        const uint32_t twice = at.remainder << 1;
+        const uint32_t step = uint32_t{1} << at.shift;
+        return twice > step || (twice == step && (at.code & 1u) != 0);
+    }
+};
+
+// Toward plus infinity: for scales, which must not come out too small.
+struct upward {
+    constexpr GESSO_HOST_DEVICE bool rounds_away(const cut& at) const { return at.remainder != 0 && !at.negative; }
+};
+
+// Away from zero with probability remainder / 2^shift, so the expected value is the number itself. `bits` are 32 uniform
+// random bits; a representable number never moves. The probability is exact to 2^-32.
+// Through an expansion the same bits are used with the probability that makes the *decoded* value unbiased: see
+// expansion/power.hpp.
+struct stochastic_bits {
+    uint32_t bits;
+
+    constexpr GESSO_HOST_DEVICE bool rounds_away(const cut& at) const
+    {
+        return at.shift != 0 && bits < at.remainder << (32 - at.shift);
+    }
+};
+
+namespace detail {
+
+// A bijection of 32 bits in which every output bit depends on every input bit (xor-shift-multiply; the two constants
+// are the ones published by C. Wellons for low bias).
+constexpr GESSO_HOST_DEVICE uint32_t mix(uint32_t value)
+{
+    value ^= value >> 16;
+    value *= 0x7FEB352Du;
+    value ^= value >> 15;
+    value *= 0x846CA68Bu;
+    value ^= value >> 16;
+    return value;
+}
+
+}  // namespace detail
+
+// The source of random bits for stochastic rounding: a hash of (seed, step, global index of the element, stream), so the
+// bits are the same on host and device and depend on no grid, shard or order. Streams keep what is rounded at the same
+// element apart. Nothing is stored between steps; resuming needs the seed and the step alone.
+struct stochastic {
+    uint32_t low;
+    uint32_t high;
+
+    constexpr GESSO_HOST_DEVICE stochastic(uint64_t seed, uint64_t step)
+        : low(detail::mix(detail::mix(static_cast<uint32_t>(seed)) ^ static_cast<uint32_t>(step)))
+        , high(detail::mix(detail::mix(static_cast<uint32_t>(seed >> 32) ^ 0x9E3779B9u) + low
+                           + static_cast<uint32_t>(step >> 32)))
+    {
+    }
+
+    // The same source with other bits at every element.
+    constexpr GESSO_HOST_DEVICE stochastic stream(uint32_t number) const
+    {
+        stochastic other = *this;
+        other.high += number * 0xC2B2AE35u;
+        return other;
+    }
+
+    constexpr GESSO_HOST_DEVICE stochastic_bits at(index_t element) const
+    {
+        const uint32_t position = detail::mix(static_cast<uint32_t>(element) ^ low);
+        const uint32_t rest = static_cast<uint32_t>(static_cast<uint64_t>(element) >> 32) * 0x85EBCA6Bu;
+        return {detail::mix(position + (high ^ rest))};
+    }
+};
+
+namespace detail {
+
+// What rounds at one element: a source of random bits is asked for that element's, anything else is itself.
+template<class Rounding>
+constexpr GESSO_HOST_DEVICE Rounding rounding_at(const Rounding& rounding, index_t)
+{
+    return rounding;
+}
+constexpr GESSO_HOST_DEVICE stochastic_bits rounding_at(const stochastic& source, index_t element)
+{
+    return source.at(element);
+}
+
+}  // namespace detail
+
+// Below the normal range: the format's own subnormals and zero. For activations and weights.
+struct gradual {
+    template<class Format>
+    static constexpr GESSO_HOST_DEVICE uint32_t adjust(uint32_t code, bool)
+    {
+        return code;
+    }
+};
+
+// A number above zero never becomes zero: it gets the smallest code, whatever the rounding. For second moments, whose
+// root divides the update.
+struct keep {
+    template<class Format>
+    static constexpr GESSO_HOST_DEVICE uint32_t adjust(uint32_t code, bool nonzero)
+    {
+        return nonzero && code < uint32_t{Format::min_positive_code} ? uint32_t{Format::min_positive_code} : code;
+    }
+};
+
+// A code below the normal range becomes zero, the sign is kept. For first moments: under nearest rounding the subnormal
+// codes would never decay.
+struct flush {
+    template<class Format>
+    static constexpr GESSO_HOST_DEVICE uint32_t adjust(uint32_t code, bool)
+    {
+        return code < uint32_t{Format::min_normal_code} ? 0u : code;
+    }
+};
+
+// Above the largest number, infinity included: the largest number.
+struct saturating {
+    template<class Format>
+    static constexpr GESSO_HOST_DEVICE uint32_t limit(uint32_t code)
+    {
+        return code > uint32_t{Format::max_code} ? uint32_t{Format::max_code} : code;
+    }
+};
+
+// Above the largest number after rounding, infinity included: infinity where the format has one, else NaN, else (a
+// format without either) the largest number.
+struct nonsaturating {
+    template<class Format>
+    static constexpr GESSO_HOST_DEVICE uint32_t limit(uint32_t code)
+    {
+        return code > uint32_t{Format::max_code} ? uint32_t{Format::infinity_code} : code;
+    }
+};
+
+}  // namespace gesso

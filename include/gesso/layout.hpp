@@ -1,0 +1,308 @@
+// Copyright 2026 The Gesso authors. Licensed under the Apache License, Version 2.0.
+//
+// Where the bytes of a compressed tensor lie: how many are needed, and views on them. Nothing here owns memory. Views are
+// trivially copyable and passed by value, into kernels too; `compressed_ref<const Codec>` reads.
+#pragma once
+
+#include <gesso/codec.hpp>
+
+namespace gesso {
+
+namespace detail {
+
+template<class Codec, class T>
+using like = standard::conditional_t<standard::is_const_v<Codec>, const T, T>;
+
+constexpr GESSO_HOST_DEVICE index_t smaller(index_t a, index_t b) { return a < b ? a : b; }
+
+// The groups of `count` elements that start at element `first` of a tensor whose rows have `row_length` elements (0: one
+// row of all). A group is `group_size` elements of one row, less at the row's end. The one place that counts groups.
+struct flat_groups {
+    index_t first;
+    index_t count;
+    index_t row_length;
+    index_t group_size;
+
+    constexpr GESSO_HOST_DEVICE index_t global_group(index_t element) const
+    {
+        if (row_length == 0) return element / group_size;
+        return element / row_length * parts(row_length, group_size) + element % row_length / group_size;
+    }
+    constexpr GESSO_HOST_DEVICE index_t groups() const
+    {
+        return count == 0 ? 0 : global_group(first + count - 1) - global_group(first) + 1;
+    }
+    // The local index of a group's first element, and of the element after its last.
+    constexpr GESSO_HOST_DEVICE index_t begin(index_t group) const
+    {
+        const index_t global = global_group(first) + group;
+        if (row_length == 0) return global * group_size - first;
+        const index_t in_row = parts(row_length, group_size);
+        return global / in_row * row_length + global % in_row * group_size - first;
+    }
+    constexpr GESSO_HOST_DEVICE index_t end(index_t group) const
+    {
+        const index_t start = begin(group);
+        const index_t to_row_end = row_length == 0 ? group_size : row_length - (first + start) % row_length;
+        return smaller(start + smaller(group_size, to_row_end), count);
+    }
+    // The local index of the group that holds a local element.
+    constexpr GESSO_HOST_DEVICE index_t group_of(index_t element) const
+    {
+        return global_group(first + element) - global_group(first);
+    }
+    constexpr GESSO_HOST_DEVICE bool starts_a_group() const
+    {
+        return (row_length == 0 ? first : first % row_length) % group_size == 0;
+    }
+};
+
+constexpr GESSO_HOST_DEVICE index_t align_up(index_t bytes) { return (bytes + 15) / 16 * 16; }
+
+// Bytes of `count` codes of Format, packed.
+template<class Format>
+constexpr GESSO_HOST_DEVICE index_t code_bytes(index_t count)
+{
+    return parts(count * Format::bits, 8);
+}
+
+}  // namespace detail
+
+// Code `index` of an array in which codes lie at bit offset index * bits, least significant bit first. Formats of 8, 16
+// and 32 bits are plain arrays; narrower ones (E2M1: two a byte) are packed.
+template<class Format>
+constexpr GESSO_HOST_DEVICE typename Format::code_type load_code(const typename Format::code_type* codes, index_t index)
+{
+    if constexpr (Format::bits == 8 * sizeof(typename Format::code_type)) {
+        return codes[index];
+    } else {
+        static_assert(Format::bits == 1 || Format::bits == 2 || Format::bits == 4,
+            "gesso::load_code: a packed format has 1, 2 or 4 bits; pad the format to 8, 16 or 32 bits");
+        const uint32_t mask = (uint32_t{1} << Format::bits) - 1u;
+        const index_t bit = index * Format::bits;
+        return static_cast<typename Format::code_type>((uint32_t{codes[bit / 8]} >> (bit % 8)) & mask);
+    }
+}
+// Writes code `index`. Packed codes of one byte share it: not for two threads at once.
+template<class Format>
+constexpr GESSO_HOST_DEVICE void store_code(
+    typename Format::code_type* codes, index_t index, typename Format::code_type code)
+{
+    if constexpr (Format::bits == 8 * sizeof(typename Format::code_type)) {
+        codes[index] = code;
+    } else {
+        static_assert(Format::bits == 1 || Format::bits == 2 || Format::bits == 4,
+            "gesso::store_code: a packed format has 1, 2 or 4 bits; pad the format to 8, 16 or 32 bits");
+        const uint32_t mask = (uint32_t{1} << Format::bits) - 1u;
+        const index_t bit = index * Format::bits;
+        const uint32_t others = uint32_t{codes[bit / 8]} & ~(mask << (bit % 8));
+        codes[bit / 8] = static_cast<typename Format::code_type>(others | (uint32_t{code} << (bit % 8)));
+    }
+}
+
+// A compressed flat tensor, or a shard of one.
+//   codes      count codes (packed where a code has less than 8 bits)
+//   scales     one for each group, in Codec::scale_format; null where the codec has none
+//   exponents  one byte for each group: k in sixteenths; null where the codec has none
+//   count      number of elements; 0 is valid and needs no memory
+//   first      index of the first element in the whole tensor: stochastic rounding and groups count from there. It must be
+//              the first element of a group, and a shard ends where a group ends or the tensor does: then the bytes are
+//              the whole tensor's.
+//   row_length groups never cross a row of this many elements; 0: the tensor is one row.
+template<class Codec>
+struct compressed_ref {
+    using codec_type = standard::remove_const_t<Codec>;
+    static_assert(detail::is_flat<typename codec_type::granularity>,
+        "gesso::compressed_ref: the codec's granularity must have `group_size`, as per_group<N>; for tiles of a matrix use "
+        "gesso::compressed_matrix");
+
+    detail::like<Codec, typename codec_type::code_type>* codes = nullptr;
+    detail::like<Codec, typename codec_type::scale_code_type>* scales = nullptr;
+    detail::like<Codec, uint8_t>* exponents = nullptr;
+    index_t count = 0;
+    index_t first = 0;
+    index_t row_length = 0;
+
+    constexpr GESSO_HOST_DEVICE detail::flat_groups groups() const
+    {
+        return {first, count, row_length, codec_type::granularity::group_size};
+    }
+    constexpr GESSO_HOST_DEVICE operator compressed_ref<const codec_type>() const
+    {
+        return {codes, scales, exponents, count, first, row_length};
+    }
+    // The view of `number` elements from local element `begin`, which must be the first of a group; so must the element
+    // after the last, or it is the end. (Packed codes: begin must lie at a byte.)
+    constexpr GESSO_HOST_DEVICE compressed_ref part(index_t begin, index_t number) const
+    {
+        compressed_ref result = *this;
+        const index_t group = count == 0 ? 0 : groups().group_of(begin);
+        result.codes += detail::code_bytes<typename codec_type::format>(begin)
+                      / static_cast<index_t>(sizeof(typename codec_type::code_type));
+        if (codec_type::has_scale) result.scales += group;
+        if (codec_type::has_exponent) result.exponents += group;
+        result.count = number;
+        result.first = first + begin;
+        return result;
+    }
+    // The parameters of a group, and storing them. 0 <= group < groups().groups().
+    GESSO_HOST_DEVICE typename codec_type::parameters load(index_t group) const
+    {
+        return codec_type::load(codec_type::has_scale ? scales[group] : typename codec_type::scale_code_type{},
+            codec_type::has_exponent ? exponents[group] : uint8_t{0});
+    }
+    GESSO_HOST_DEVICE void store(index_t group, const typename codec_type::parameters& with) const
+    {
+        if constexpr (codec_type::has_scale) scales[group] = codec_type::scale_code(with);
+        if constexpr (codec_type::has_exponent) exponents[group] = codec_type::exponent_code(with);
+    }
+};
+
+// The bytes of a compressed flat tensor in one piece of memory: codes, then scales, then exponents, each aligned to 16.
+template<class Codec>
+struct storage_layout {
+    index_t count = 0;
+    index_t row_length = 0;
+
+    constexpr GESSO_HOST_DEVICE index_t groups() const
+    {
+        return detail::flat_groups{0, count, row_length, Codec::granularity::group_size}.groups();
+    }
+    constexpr GESSO_HOST_DEVICE index_t scales_offset() const
+    {
+        return detail::align_up(detail::code_bytes<typename Codec::format>(count));
+    }
+    constexpr GESSO_HOST_DEVICE index_t exponents_offset() const
+    {
+        const index_t scale_bytes = static_cast<index_t>(sizeof(typename Codec::scale_code_type));
+        return scales_offset() + (Codec::has_scale ? detail::align_up(groups() * scale_bytes) : 0);
+    }
+    // Bytes that bind() needs.
+    constexpr GESSO_HOST_DEVICE index_t bytes() const
+    {
+        return exponents_offset() + (Codec::has_exponent ? detail::align_up(groups()) : 0);
+    }
+    // A view on user memory of bytes() bytes, aligned to 16. Zeroed memory is a tensor of zeros.
+    GESSO_HOST_DEVICE compressed_ref<Codec> bind(void* memory) const
+    {
+        unsigned char* base = static_cast<unsigned char*>(memory);
+        compressed_ref<Codec> bound;
+        if (count == 0) return bound;
+        bound.codes = reinterpret_cast<typename Codec::code_type*>(base);
+        if (Codec::has_scale) {
+            bound.scales = reinterpret_cast<typename Codec::scale_code_type*>(base + scales_offset());
+        }
+        if (Codec::has_exponent) bound.exponents = reinterpret_cast<uint8_t*>(base + exponents_offset());
+        bound.count = count;
+        bound.row_length = row_length;
+        return bound;
+    }
+};
+
+// A matrix of T: rows of `columns` elements, the next row `stride` elements further (stride >= columns).
+template<class T>
+struct matrix_ref {
+    T* data = nullptr;
+    index_t rows = 0;
+    index_t columns = 0;
+    index_t stride = 0;
+};
+
+// A compressed matrix (rows, columns). Codes are row-major with `stride` codes from row to row; scales are a row-major
+// matrix of tiles with `scale_stride` from one row of tiles to the next, exponents likewise. Padding between columns and
+// stride is never read or written.
+template<class Codec>
+struct compressed_matrix {
+    using codec_type = standard::remove_const_t<Codec>;
+    using granularity = typename codec_type::granularity;
+    static_assert(detail::is_tiled<granularity>,
+        "gesso::compressed_matrix: the codec's granularity must have `tile_rows` and `tile_columns`, as per_tile<R, C>; for "
+        "groups of a flat tensor use gesso::compressed_ref");
+
+    detail::like<Codec, typename codec_type::code_type>* codes = nullptr;
+    detail::like<Codec, typename codec_type::scale_code_type>* scales = nullptr;
+    detail::like<Codec, uint8_t>* exponents = nullptr;
+    index_t rows = 0;
+    index_t columns = 0;
+    index_t stride = 0;
+    index_t scale_stride = 0;
+
+    constexpr GESSO_HOST_DEVICE index_t tile_rows() const
+    {
+        return granularity::tile_rows == 0 ? rows : granularity::tile_rows;
+    }
+    constexpr GESSO_HOST_DEVICE index_t tile_columns() const
+    {
+        return granularity::tile_columns == 0 ? columns : granularity::tile_columns;
+    }
+    constexpr GESSO_HOST_DEVICE operator compressed_matrix<const codec_type>() const
+    {
+        return {codes, scales, exponents, rows, columns, stride, scale_stride};
+    }
+    GESSO_HOST_DEVICE typename codec_type::parameters load(index_t tile_row, index_t tile_column) const
+    {
+        const index_t tile = tile_row * scale_stride + tile_column;
+        return codec_type::load(codec_type::has_scale ? scales[tile] : typename codec_type::scale_code_type{},
+            codec_type::has_exponent ? exponents[tile] : uint8_t{0});
+    }
+    GESSO_HOST_DEVICE void store(
+        index_t tile_row, index_t tile_column, const typename codec_type::parameters& with) const
+    {
+        const index_t tile = tile_row * scale_stride + tile_column;
+        if constexpr (codec_type::has_scale) scales[tile] = codec_type::scale_code(with);
+        if constexpr (codec_type::has_exponent) exponents[tile] = codec_type::exponent_code(with);
+    }
+};
+
+// The bytes of a compressed matrix without padding, in one piece of memory: codes, scales, exponents, each aligned to 16.
+template<class Codec>
+struct matrix_layout {
+    static_assert(Codec::format::bits >= 8,
+        "gesso::matrix_layout: packed formats of less than 8 bits are for flat tensors; use gesso::storage_layout");
+
+    index_t rows = 0;
+    index_t columns = 0;
+
+    constexpr GESSO_HOST_DEVICE index_t row_tiles() const
+    {
+        const compressed_matrix<Codec> shape{nullptr, nullptr, nullptr, rows, columns, columns, 0};
+        return columns == 0 ? 0 : detail::parts(columns, shape.tile_columns());
+    }
+    constexpr GESSO_HOST_DEVICE index_t tiles() const
+    {
+        const compressed_matrix<Codec> shape{nullptr, nullptr, nullptr, rows, columns, columns, 0};
+        return rows == 0 ? 0 : detail::parts(rows, shape.tile_rows()) * row_tiles();
+    }
+    constexpr GESSO_HOST_DEVICE index_t scales_offset() const
+    {
+        return detail::align_up(detail::code_bytes<typename Codec::format>(rows * columns));
+    }
+    constexpr GESSO_HOST_DEVICE index_t exponents_offset() const
+    {
+        const index_t scale_bytes = static_cast<index_t>(sizeof(typename Codec::scale_code_type));
+        return scales_offset() + (Codec::has_scale ? detail::align_up(tiles() * scale_bytes) : 0);
+    }
+    constexpr GESSO_HOST_DEVICE index_t bytes() const
+    {
+        return exponents_offset() + (Codec::has_exponent ? detail::align_up(tiles()) : 0);
+    }
+    // A view on user memory of bytes() bytes, aligned to 16.
+    GESSO_HOST_DEVICE compressed_matrix<Codec> bind(void* memory) const
+    {
+        unsigned char* base = static_cast<unsigned char*>(memory);
+        compressed_matrix<Codec> bound;
+        bound.rows = rows;
+        bound.columns = columns;
+        bound.stride = columns;
+        bound.scale_stride = row_tiles();
+        if (rows == 0 || columns == 0) return bound;
+        bound.codes = reinterpret_cast<typename Codec::code_type*>(base);
+        if (Codec::has_scale) {
+            bound.scales = reinterpret_cast<typename Codec::scale_code_type*>(base + scales_offset());
+        }
+        if (Codec::has_exponent) bound.exponents = reinterpret_cast<uint8_t*>(base + exponents_offset());
+        return bound;
+    }
+};
+
+}  // namespace gesso

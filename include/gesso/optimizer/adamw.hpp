@@ -1,0 +1,192 @@
+// Copyright 2026 The Gesso authors. Licensed under the Apache License, Version 2.0.
+//
+// AdamW with compressed moments: the arithmetic of one element, which every level shares, and the step of one tensor on
+// the host. Semantics are torch's (torch.optim.AdamW, amsgrad and maximize off):
+//   p <- p (1 - lr wd);  m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2;  p <- p - lr/c1 m / (sqrt(v) / sqrt(c2) + eps)
+// with c1 = 1 - b1^t, c2 = 1 - b2^t. The update uses the new moments before they are compressed. Source: Loshchilov and
+// Hutter, Decoupled weight decay regularization, algorithm 2; COAT, section 4.
+#pragma once
+
+#include <gesso/encoding/element.hpp>
+#include <gesso/level/host.hpp>
+#include <gesso/optimizer/step_state.hpp>
+
+namespace gesso {
+
+// How a moment is rounded when it is compressed again. Nearest rounding loses every change below half a code, each step
+// anew: where 1 - beta is small a moment freezes. `automatic` rounds to nearest where that is safe and stochastically
+// where it is not: the first moment above beta1 0.93, the second above beta2 0.98 (docs/numerics.md has the figures).
+enum class moment_rounding { automatic, nearest, stochastic };
+
+// How the results of a step are rounded. Parameters narrower than fp32 may be rounded stochastically too, which lets
+// bf16 parameters move where the learning rate is below half their spacing.
+struct adamw_rounding {
+    moment_rounding first = moment_rounding::automatic;
+    moment_rounding second = moment_rounding::automatic;
+    bool stochastic_parameters = false;
+};
+
+inline GESSO_HOST_DEVICE bool rounds_stochastically(moment_rounding rounding, double beta, double threshold)
+{
+    return rounding == moment_rounding::stochastic || (rounding == moment_rounding::automatic && beta > threshold);
+}
+constexpr double first_moment_threshold = 0.93;
+constexpr double second_moment_threshold = 0.98;
+
+// The scalars of one step in fp32, each computed in double and rounded once.
+struct adamw_scalars {
+    float gradient_multiplier;         // clip_factor / gradient_scale
+    float decay;                       // 1 - lr wd
+    float beta1, one_minus_beta1;
+    float beta2, one_minus_beta2;
+    float step_size;                   // lr / c1
+    float inverse_root_correction;     // 1 / sqrt(c2)
+    float epsilon;
+};
+
+// Precondition: is_valid(with) and state.step >= 1 (after advance()). The scale of a tensor multiplies the learning rate.
+inline GESSO_HOST_DEVICE adamw_scalars scalars_of(
+    const adamw_configuration& with, const step_state& state, double learning_rate_scale = 1.0)
+{
+    const double learning_rate = with.learning_rate * learning_rate_scale;
+    adamw_scalars result;
+    result.gradient_multiplier =
+        static_cast<float>(static_cast<double>(state.clip_factor) / static_cast<double>(state.gradient_scale));
+    result.decay = static_cast<float>(detail::one_minus(learning_rate * with.weight_decay));
+    result.beta1 = static_cast<float>(with.beta1);
+    result.one_minus_beta1 = static_cast<float>(detail::one_minus(with.beta1));
+    result.beta2 = static_cast<float>(with.beta2);
+    result.one_minus_beta2 = static_cast<float>(detail::one_minus(with.beta2));
+    result.step_size = static_cast<float>(learning_rate / state.first_correction);
+#if defined(__CUDA_ARCH__)
+    result.inverse_root_correction = static_cast<float>(1.0 / __dsqrt_rn(state.second_correction));
+#else
+    result.inverse_root_correction = static_cast<float>(1.0 / std::sqrt(state.second_correction));
+#endif
+    result.epsilon = static_cast<float>(with.epsilon);
+    return result;
+}
+
+// One element of a tensor: its parameter and moments.
+struct adamw_element {
+    float parameter;
+    float first;
+    float second;
+};
+
+// The step of one element, in exact arithmetic. A denormal gradient or moment counts as zero. A NaN or infinite gradient
+// makes this element NaN (parameter and moments) and no other. A sign on the old second moment is dropped. A zero first
+// moment gives no update whatever the denominator, so epsilon 0 is safe where there has never been a gradient.
+GESSO_HOST_DEVICE inline adamw_element adamw_update(const adamw_element& old, float gradient, const adamw_scalars& with)
+{
+    const float g = flush_denormal(multiply(flush_denormal(gradient), with.gradient_multiplier));
+    const float old_second = flush_denormal(float_of(magnitude_bits(old.second)));
+    adamw_element result;
+    result.first = flush_denormal(
+        fused_multiply_add(with.beta1, flush_denormal(old.first), multiply(with.one_minus_beta1, g)));
+    result.second = flush_denormal(
+        fused_multiply_add(with.beta2, old_second, multiply(multiply(with.one_minus_beta2, g), g)));
+    const float denominator =
+        fused_multiply_add(square_root(result.second), with.inverse_root_correction, with.epsilon);
+    const float update = is_zero(result.first) ? 0.0f : divide(result.first, denominator);
+    result.parameter = fused_multiply_add(negate(with.step_size), update, multiply(old.parameter, with.decay));
+    if (!is_finite(result.first) || !is_finite(result.second)) {
+        result = {float_of(0x7FFFFFFFu), float_of(0x7FFFFFFFu), float_of(0x7FFFFFFFu)};
+    }
+    return result;
+}
+
+// One tensor of an AdamW step. The moments say how many elements there are and where the tensor or shard begins.
+template<class Parameter, class Gradient, class FirstCodec, class SecondCodec>
+struct adamw_tensor {
+    Parameter* parameters = nullptr;
+    const Gradient* gradients = nullptr;
+    compressed_ref<FirstCodec> first_moment;
+    compressed_ref<SecondCodec> second_moment;
+    double learning_rate_scale = 1.0;
+};
+
+namespace detail {
+
+constexpr index_t greatest_common_divisor(index_t a, index_t b)
+{
+    return b == 0 ? a : greatest_common_divisor(b, a % b);
+}
+
+// Compresses one part of a moment, stochastically or to nearest.
+template<class Codec, class Underflow>
+void compress_moment(const float* values, const compressed_ref<Codec>& part, bool is_stochastic,
+    const stochastic& source, Underflow underflow)
+{
+    const status done = is_stochastic ? host_codec<Codec>::compress(values, part, source, underflow)
+                                      : host_codec<Codec>::compress(values, part, nearest_even{}, underflow);
+    static_cast<void>(done);  // the whole view was checked before the first part
+}
+
+}  // namespace detail
+
+// One AdamW step of one tensor on the host, in exact arithmetic: the bytes are the same on every machine and compiler.
+// `with` and `state` after advance(). FirstUnderflow and SecondUnderflow: what a moment below the normal range becomes;
+// the defaults let a dead first moment end at zero and never let a live second moment become zero.
+// With state.skip set nothing is read or written. On any status but success nothing has been written.
+// Snippet: examples/05_train_with_adamw.cpp
+template<class FirstUnderflow = flush, class SecondUnderflow = keep, class Parameter, class Gradient, class FirstCodec,
+    class SecondCodec>
+[[nodiscard]] status host_adamw_step(const adamw_tensor<Parameter, Gradient, FirstCodec, SecondCodec>& tensor,
+    const adamw_configuration& with, const step_state& state, const adamw_rounding& rounding = {})
+{
+    constexpr index_t first_size = FirstCodec::granularity::group_size;
+    constexpr index_t second_size = SecondCodec::granularity::group_size;
+    // Both moments of a chunk are whole groups.
+    constexpr index_t chunk_size = first_size / detail::greatest_common_divisor(first_size, second_size) * second_size;
+    static_assert(chunk_size <= 1 << 16,
+        "gesso::host_adamw_step: the least common multiple of the two group sizes is at most 65536; choose sizes of which "
+        "one divides the other");
+
+    const compressed_ref<FirstCodec>& first = tensor.first_moment;
+    const compressed_ref<SecondCodec>& second = tensor.second_moment;
+    if (!is_valid(with) || (!state.skip && state.step < 1)) return status::invalid_configuration;
+    if (first.count != second.count || first.first != second.first || first.row_length != second.row_length) {
+        return status::size_mismatch;
+    }
+    for (const status checked : {detail::check(first), detail::check(second)}) {
+        if (checked != status::success) return checked;
+    }
+    if (first.count == 0 || state.skip) return status::success;
+    if (tensor.parameters == nullptr || tensor.gradients == nullptr) return status::null_pointer;
+
+    const adamw_scalars scalars = scalars_of(with, state, tensor.learning_rate_scale);
+    const stochastic source(state.seed, static_cast<uint64_t>(state.step));
+    const bool first_is_stochastic = rounds_stochastically(rounding.first, with.beta1, first_moment_threshold);
+    const bool second_is_stochastic = rounds_stochastically(rounding.second, with.beta2, second_moment_threshold);
+
+    constexpr unsigned buffer_size = static_cast<unsigned>(chunk_size);
+    float new_first[buffer_size];
+    float new_second[buffer_size];
+    const detail::flat_groups chunks{first.first, first.count, first.row_length, chunk_size};
+    const index_t number = chunks.groups();
+    for (index_t chunk = 0; chunk < number; ++chunk) {
+        const index_t begin = chunks.begin(chunk);
+        const index_t count = chunks.end(chunk) - begin;
+        const compressed_ref<FirstCodec> first_part = first.part(begin, count);
+        const compressed_ref<SecondCodec> second_part = second.part(begin, count);
+        static_cast<void>(host_codec<FirstCodec>::decode(compressed_ref<const FirstCodec>(first_part), new_first));
+        static_cast<void>(host_codec<SecondCodec>::decode(compressed_ref<const SecondCodec>(second_part), new_second));
+        for (index_t i = 0; i < count; ++i) {
+            Parameter& parameter = tensor.parameters[begin + i];
+            const adamw_element updated =
+                adamw_update({element<Parameter>::load(parameter), new_first[i], new_second[i]},
+                    element<Gradient>::load(tensor.gradients[begin + i]), scalars);
+            new_first[i] = updated.first;
+            new_second[i] = updated.second;
+            parameter = rounding.stochastic_parameters
+                ? element<Parameter>::store(updated.parameter, source.stream(2).at(first.first + begin + i))
+                : element<Parameter>::store(updated.parameter);
+        }
+        detail::compress_moment(new_first, first_part, first_is_stochastic, source.stream(1), FirstUnderflow{});
+        detail::compress_moment(new_second, second_part, second_is_stochastic, source, SecondUnderflow{});
+    }
+    return status::success;
+}
+
+}  // namespace gesso
