@@ -78,7 +78,7 @@ struct scaled_group {
         if constexpr (!ScaleFormat::has_zero) {
             return load(static_cast<scale_code_type>(power_of_two_scale<Format>(amax_bits)));
         } else {
-            return load(store_scale<ScaleFormat>(divide(float_of(amax_bits), Format::max())));
+            return load(store_scale<ScaleFormat>(divide(float_of(amax_bits), (Format::max)())));
         }
     }
     // A given scale: static, delayed or shared. Anything but a number from 2^-127 up is a mistake that must not look

@@ -54,7 +54,7 @@ enum class status {
 };
 
 // (status) -> a sentence for people, never null.
-inline const char* describe(status value)
+inline GESSO_HOST_DEVICE const char* describe(status value)
 {
     switch (value) {
     case status::success: return "success";

@@ -13,6 +13,9 @@ namespace detail {
 template<class Codec, class T>
 using like = standard::conditional_t<standard::is_const_v<Codec>, const T, T>;
 
+template<class Codec, class Reader>
+constexpr bool reads = standard::is_same_v<Reader, const Codec> && !standard::is_const_v<Codec>;
+
 constexpr GESSO_HOST_DEVICE index_t smaller(index_t a, index_t b) { return a < b ? a : b; }
 
 // The groups of `count` elements that start at element `first` of a tensor whose rows have `row_length` elements (0: one
@@ -127,7 +130,9 @@ struct compressed_ref {
     {
         return {first, count, row_length, codec_type::granularity::group_size};
     }
-    constexpr GESSO_HOST_DEVICE operator compressed_ref<const codec_type>() const
+    // A view that writes is also one that reads.
+    template<class Reader, standard::enable_if_t<detail::reads<Codec, Reader>, int> = 0>
+    constexpr GESSO_HOST_DEVICE operator compressed_ref<Reader>() const
     {
         return {codes, scales, exponents, count, first, row_length};
     }
@@ -235,7 +240,8 @@ struct compressed_matrix {
     {
         return granularity::tile_columns == 0 ? columns : granularity::tile_columns;
     }
-    constexpr GESSO_HOST_DEVICE operator compressed_matrix<const codec_type>() const
+    template<class Reader, standard::enable_if_t<detail::reads<Codec, Reader>, int> = 0>
+    constexpr GESSO_HOST_DEVICE operator compressed_matrix<Reader>() const
     {
         return {codes, scales, exponents, rows, columns, stride, scale_stride};
     }

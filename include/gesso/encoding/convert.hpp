@@ -74,6 +74,9 @@ constexpr GESSO_HOST_DEVICE typename Format::code_type encode(
     if (Format::sign_bits == 0 && negative) return 0;
     const cut at = detail::cut_to<Format>(magnitude, negative);
     const uint32_t code = at.code + (rounding.rounds_away(at) ? 1u : 0u);
+    if (!rounding.passes_max(negative) && magnitude != 0x7F800000u) {
+        return detail::finish<Format, Underflow, saturating>(code, negative, magnitude != 0);
+    }
     return detail::finish<Format, Underflow, Saturation>(code, negative, magnitude != 0);
 }
 

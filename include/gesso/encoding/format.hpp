@@ -94,7 +94,8 @@ struct float_format {
     static constexpr uint32_t min_normal_bits = detail::float_bits(1u, (has_zero ? 1 : 0) - bias);
     static constexpr uint32_t min_positive_bits = detail::float_bits(1u, has_zero ? 1 - bias - MantissaBits : -bias);
 
-    static constexpr GESSO_HOST_DEVICE float max() { return float_of(max_bits); }
+    // (In parentheses where a macro may be called max: `(Format::max)()`.)
+    static constexpr GESSO_HOST_DEVICE float(max)() { return float_of(max_bits); }
     static constexpr GESSO_HOST_DEVICE float min_normal() { return float_of(min_normal_bits); }
     static constexpr GESSO_HOST_DEVICE float min_positive() { return float_of(min_positive_bits); }
 };

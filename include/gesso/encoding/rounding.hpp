@@ -19,8 +19,12 @@ struct cut {
     bool negative;
 };
 
+// A rounding answers two questions: rounds_away(cut), does the magnitude move to the next code; and passes_max(negative),
+// may a finite number become infinity where one does not saturate.
+
 // To the nearer code, ties to the even one.
 struct nearest_even {
+    static constexpr GESSO_HOST_DEVICE bool passes_max(bool) { return true; }
     constexpr GESSO_HOST_DEVICE bool rounds_away(const cut& at) const
     {
         const uint32_t twice = at.remainder << 1;
@@ -31,6 +35,7 @@ struct nearest_even {
 
 // Toward plus infinity: for scales, which must not come out too small.
 struct upward {
+    static constexpr GESSO_HOST_DEVICE bool passes_max(bool negative) { return !negative; }
     constexpr GESSO_HOST_DEVICE bool rounds_away(const cut& at) const { return at.remainder != 0 && !at.negative; }
 };
 
@@ -41,6 +46,7 @@ struct upward {
 struct stochastic_bits {
     uint32_t bits;
 
+    static constexpr GESSO_HOST_DEVICE bool passes_max(bool) { return true; }
     constexpr GESSO_HOST_DEVICE bool rounds_away(const cut& at) const
     {
         return at.shift != 0 && bits < at.remainder << (32 - at.shift);
@@ -123,7 +129,7 @@ struct keep {
     template<class Format>
     static constexpr GESSO_HOST_DEVICE uint32_t adjust(uint32_t code, bool nonzero)
     {
-        return nonzero && code < uint32_t{Format::min_positive_code} ? uint32_t{Format::min_positive_code} : code;
+        return nonzero && code == 0 ? uint32_t{Format::min_positive_code} : code;
     }
 };
 
@@ -133,7 +139,8 @@ struct flush {
     template<class Format>
     static constexpr GESSO_HOST_DEVICE uint32_t adjust(uint32_t code, bool)
     {
-        return code < uint32_t{Format::min_normal_code} ? 0u : code;
+        if constexpr (Format::min_normal_code == 0) return code;
+        else return code < uint32_t{Format::min_normal_code} ? 0u : code;
     }
 };
 

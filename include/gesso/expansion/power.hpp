@@ -96,7 +96,7 @@ template<class Format>
 GESSO_HOST_DEVICE inline float bend(uint32_t magnitude, int32_t log2_amax, int numerator, int denominator)
 {
     const int64_t distance = int64_t{log2_fixed(magnitude)} - log2_amax;
-    return multiply(Format::max(), exp2_fixed(distance * (16 * numerator) / denominator));
+    return multiply((Format::max)(), exp2_fixed(distance * (16 * numerator) / denominator));
 }
 
 // amax * (value / Format's max)^(denominator / numerator), for the bits of a code's value > 0. A denormal result is 0.

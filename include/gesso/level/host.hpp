@@ -7,6 +7,9 @@
 #include <gesso/encoding/element.hpp>
 #include <gesso/layout.hpp>
 
+// NVRTC compiles device code alone: there this header is empty.
+#if !defined(__CUDACC_RTC__)
+
 namespace gesso {
 
 namespace detail {
@@ -64,20 +67,22 @@ struct host_codec {
     static parameters fit(const statistic& known) { return Codec::fit(known); }
 
     // values (to.count) to codes, with the parameters that `to` already holds: given, delayed or shared scales.
-    template<class T, class Rounding = nearest_even, class Underflow = gradual>
+    template<class T, class View, class Rounding = nearest_even, class Underflow = gradual>
     [[nodiscard]] static status encode(
-        const T* values, const compressed_ref<Codec>& to, const Rounding& rounding = {}, Underflow underflow = {})
+        const T* values, const compressed_ref<View>& to, const Rounding& rounding = {}, Underflow underflow = {})
     {
+        require_same_codec<View>();
         return each_group(values, to, [&](index_t group, index_t begin, index_t end) {
             encode_group(values, begin, end, to.load(group), to, rounding, underflow);
         });
     }
 
     // Observe, fit and encode in a row: values (to.count) to codes, scales and exponents.
-    template<class T, class Rounding = nearest_even, class Underflow = gradual>
+    template<class T, class View, class Rounding = nearest_even, class Underflow = gradual>
     [[nodiscard]] static status compress(
-        const T* values, const compressed_ref<Codec>& to, const Rounding& rounding = {}, Underflow underflow = {})
+        const T* values, const compressed_ref<View>& to, const Rounding& rounding = {}, Underflow underflow = {})
     {
+        require_same_codec<View>();
         return each_group(values, to, [&](index_t group, index_t begin, index_t end) {
             const parameters with = fit(observe(values + begin, end - begin));
             to.store(group, with);
@@ -86,9 +91,10 @@ struct host_codec {
     }
 
     // Codes to values (from.count), rounded to nearest where T is narrower than fp32.
-    template<class T>
-    [[nodiscard]] static status decode(const compressed_ref<const Codec>& from, T* values)
+    template<class View, class T>
+    [[nodiscard]] static status decode(const compressed_ref<View>& from, T* values)
     {
+        require_same_codec<const View, const Codec>();
         return each_group(values, from, [&](index_t group, index_t begin, index_t end) {
             const parameters with = from.load(group);
             for (index_t i = begin; i < end; ++i) {
@@ -98,18 +104,20 @@ struct host_codec {
     }
 
     // The same for matrices; T may be const.
-    template<class T, class Rounding = nearest_even, class Underflow = gradual>
-    [[nodiscard]] static status encode(const matrix_ref<T>& values, const compressed_matrix<Codec>& to,
+    template<class T, class View, class Rounding = nearest_even, class Underflow = gradual>
+    [[nodiscard]] static status encode(const matrix_ref<T>& values, const compressed_matrix<View>& to,
         const Rounding& rounding = {}, Underflow underflow = {})
     {
+        require_same_codec<View>();
         return each_tile(values, to, [&](index_t tile_row, index_t tile_column, const tile& within) {
             encode_tile(values, within, to.load(tile_row, tile_column), to, rounding, underflow);
         });
     }
-    template<class T, class Rounding = nearest_even, class Underflow = gradual>
-    [[nodiscard]] static status compress(const matrix_ref<T>& values, const compressed_matrix<Codec>& to,
+    template<class T, class View, class Rounding = nearest_even, class Underflow = gradual>
+    [[nodiscard]] static status compress(const matrix_ref<T>& values, const compressed_matrix<View>& to,
         const Rounding& rounding = {}, Underflow underflow = {})
     {
+        require_same_codec<View>();
         return each_tile(values, to, [&](index_t tile_row, index_t tile_column, const tile& within) {
             statistic known;
             for (index_t row = within.row_begin; row < within.row_end; ++row) {
@@ -121,9 +129,10 @@ struct host_codec {
             encode_tile(values, within, with, to, rounding, underflow);
         });
     }
-    template<class T>
-    [[nodiscard]] static status decode(const compressed_matrix<const Codec>& from, const matrix_ref<T>& values)
+    template<class View, class T>
+    [[nodiscard]] static status decode(const compressed_matrix<View>& from, const matrix_ref<T>& values)
     {
+        require_same_codec<const View, const Codec>();
         return each_tile(values, from, [&](index_t tile_row, index_t tile_column, const tile& within) {
             const parameters with = from.load(tile_row, tile_column);
             for (index_t row = within.row_begin; row < within.row_end; ++row) {
@@ -136,6 +145,14 @@ struct host_codec {
     }
 
 private:
+    // Views are template parameters so that a flat view is never formed from a matrix codec, nor the reverse.
+    template<class View, class Expected = Codec>
+    static void require_same_codec()
+    {
+        static_assert(standard::is_same_v<View, Expected>,
+            "gesso::host_codec: the view is of another codec, or is one that only reads; use host_codec of its codec");
+    }
+
     struct tile {
         index_t row_begin, row_end, column_begin, column_end;
     };
@@ -195,3 +212,5 @@ private:
 };
 
 }  // namespace gesso
+
+#endif

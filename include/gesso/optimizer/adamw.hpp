@@ -106,6 +106,9 @@ struct adamw_tensor {
     double learning_rate_scale = 1.0;
 };
 
+// The step on the host; NVRTC compiles device code alone.
+#if !defined(__CUDACC_RTC__)
+
 namespace detail {
 
 constexpr index_t greatest_common_divisor(index_t a, index_t b)
@@ -129,7 +132,7 @@ void compress_moment(const float* values, const compressed_ref<Codec>& part, boo
 // `with` and `state` after advance(). FirstUnderflow and SecondUnderflow: what a moment below the normal range becomes;
 // the defaults let a dead first moment end at zero and never let a live second moment become zero.
 // With state.skip set nothing is read or written. On any status but success nothing has been written.
-// Snippet: examples/05_train_with_adamw.cpp
+// Snippet: examples/04_write_a_policy.cpp
 template<class FirstUnderflow = flush, class SecondUnderflow = keep, class Parameter, class Gradient, class FirstCodec,
     class SecondCodec>
 [[nodiscard]] status host_adamw_step(const adamw_tensor<Parameter, Gradient, FirstCodec, SecondCodec>& tensor,
@@ -149,9 +152,8 @@ template<class FirstUnderflow = flush, class SecondUnderflow = keep, class Param
     if (first.count != second.count || first.first != second.first || first.row_length != second.row_length) {
         return status::size_mismatch;
     }
-    for (const status checked : {detail::check(first), detail::check(second)}) {
-        if (checked != status::success) return checked;
-    }
+    if (const status checked = detail::check(first); checked != status::success) return checked;
+    if (const status checked = detail::check(second); checked != status::success) return checked;
     if (first.count == 0 || state.skip) return status::success;
     if (tensor.parameters == nullptr || tensor.gradients == nullptr) return status::null_pointer;
 
@@ -170,8 +172,8 @@ template<class FirstUnderflow = flush, class SecondUnderflow = keep, class Param
         const index_t count = chunks.end(chunk) - begin;
         const compressed_ref<FirstCodec> first_part = first.part(begin, count);
         const compressed_ref<SecondCodec> second_part = second.part(begin, count);
-        static_cast<void>(host_codec<FirstCodec>::decode(compressed_ref<const FirstCodec>(first_part), new_first));
-        static_cast<void>(host_codec<SecondCodec>::decode(compressed_ref<const SecondCodec>(second_part), new_second));
+        static_cast<void>(host_codec<FirstCodec>::decode(first_part, new_first));
+        static_cast<void>(host_codec<SecondCodec>::decode(second_part, new_second));
         for (index_t i = 0; i < count; ++i) {
             Parameter& parameter = tensor.parameters[begin + i];
             const adamw_element updated =
@@ -188,5 +190,7 @@ template<class FirstUnderflow = flush, class SecondUnderflow = keep, class Param
     }
     return status::success;
 }
+
+#endif
 
 }  // namespace gesso
