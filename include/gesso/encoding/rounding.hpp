@@ -69,9 +69,11 @@ constexpr GESSO_HOST_DEVICE uint32_t mix(uint32_t value)
 
 }  // namespace detail
 
-// The source of random bits for stochastic rounding: a hash of (seed, step, global index of the element, stream), so the
-// bits are the same on host and device and depend on no grid, shard or order. Streams keep what is rounded at the same
-// element apart. Nothing is stored between steps; resuming needs the seed and the step alone.
+// The source of random bits for stochastic rounding: a hash of (seed, step, stream, global index of the element), so the
+// bits are the same on host and device and depend on no grid, shard or order. Streams keep apart what is rounded at the
+// same element. Nothing is stored between steps; resuming needs the seed and the step alone.
+// Four neighbours share one hash and take it times four odd numbers: the upper bits, which decide, are uncorrelated
+// (tests/encoding/rounding_test), and a kernel that rounds four elements pays for one hash.
 struct stochastic {
     uint32_t low;
     uint32_t high;
@@ -83,19 +85,30 @@ struct stochastic {
     {
     }
 
-    // The same source with other bits at every element.
+    // The same source with other bits at every element; stream 0 is the source itself.
     constexpr GESSO_HOST_DEVICE stochastic stream(uint32_t number) const
     {
         stochastic other = *this;
+        other.low ^= detail::mix(number);
         other.high += number * 0xC2B2AE35u;
         return other;
     }
 
+    // The hash that elements 4 block to 4 block + 3 share, and its use at one of them.
+    constexpr GESSO_HOST_DEVICE uint32_t hash_of_block(uint64_t block) const
+    {
+        const uint32_t rest = static_cast<uint32_t>(block >> 32) * 0x85EBCA6Bu;
+        return detail::mix(static_cast<uint32_t>(block) ^ low) + (high ^ rest);
+    }
+    static constexpr GESSO_HOST_DEVICE stochastic_bits draw(uint32_t hash, uint32_t within)
+    {
+        // Odd numbers of no structure; a select, so that a constant index costs nothing.
+        const uint32_t factor = within == 0 ? 0x9E3779B1u : within == 1 ? 0x85EBCA77u : within == 2 ? 0xC2B2AE3Du : 0x27D4EB2Fu;
+        return {hash * factor};
+    }
     constexpr GESSO_HOST_DEVICE stochastic_bits at(index_t element) const
     {
-        const uint32_t position = detail::mix(static_cast<uint32_t>(element) ^ low);
-        const uint32_t rest = static_cast<uint32_t>(static_cast<uint64_t>(element) >> 32) * 0x85EBCA6Bu;
-        return {detail::mix(position + (high ^ rest))};
+        return draw(hash_of_block(static_cast<uint64_t>(element) >> 2), static_cast<uint32_t>(element & 3));
     }
 };
 

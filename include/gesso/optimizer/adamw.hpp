@@ -35,36 +35,48 @@ constexpr double second_moment_threshold = 0.98;
 
 // The scalars of one step in fp32, each computed in double and rounded once.
 struct adamw_scalars {
-    float gradient_multiplier;         // clip_factor / gradient_scale
-    float decay;                       // 1 - lr wd
-    float beta1, one_minus_beta1;
-    float beta2, one_minus_beta2;
-    float step_size;                   // lr / c1
-    float inverse_root_correction;     // 1 / sqrt(c2)
-    float epsilon;
+    float gradient_multiplier = 0;      // clip_factor / gradient_scale
+    float beta1 = 0;
+    float one_minus_beta1 = 0;
+    float beta2 = 0;
+    float one_minus_beta2 = 0;
+    float step_size = 0;                // lr / c1
+    float decay_rate = 0;               // lr wd
+    float inverse_root_correction = 0;  // 1 / sqrt(c2)
+    float epsilon = 0;                  // at least 2^-126, so that no denominator is zero
 };
 
-// Precondition: is_valid(with) and state.step >= 1 (after advance()). The scale of a tensor multiplies the learning rate.
-inline GESSO_HOST_DEVICE adamw_scalars scalars_of(
-    const adamw_configuration& with, const step_state& state, double learning_rate_scale = 1.0)
+// Precondition: is_valid(with) and state.step >= 1 (after advance()).
+inline GESSO_HOST_DEVICE adamw_scalars scalars_of(const adamw_configuration& with, const step_state& state)
 {
-    const double learning_rate = with.learning_rate * learning_rate_scale;
     adamw_scalars result;
     result.gradient_multiplier =
         static_cast<float>(static_cast<double>(state.clip_factor) / static_cast<double>(state.gradient_scale));
-    result.decay = static_cast<float>(detail::one_minus(learning_rate * with.weight_decay));
     result.beta1 = static_cast<float>(with.beta1);
     result.one_minus_beta1 = static_cast<float>(detail::one_minus(with.beta1));
     result.beta2 = static_cast<float>(with.beta2);
     result.one_minus_beta2 = static_cast<float>(detail::one_minus(with.beta2));
-    result.step_size = static_cast<float>(learning_rate / state.first_correction);
+    result.step_size = static_cast<float>(with.learning_rate / state.first_correction);
+    result.decay_rate = static_cast<float>(with.learning_rate * with.weight_decay);
 #if defined(__CUDA_ARCH__)
     result.inverse_root_correction = static_cast<float>(1.0 / __dsqrt_rn(state.second_correction));
 #else
     result.inverse_root_correction = static_cast<float>(1.0 / std::sqrt(state.second_correction));
 #endif
-    result.epsilon = static_cast<float>(with.epsilon);
+    result.epsilon = static_cast<float>(with.epsilon < 0x1p-126 ? 0x1p-126 : with.epsilon);
     return result;
+}
+
+// What one tensor makes of the step's scalars.
+struct adamw_rates {
+    float step_size;  // lr / c1, scaled
+    float decay;      // 1 - lr wd, scaled
+};
+GESSO_HOST_DEVICE inline adamw_rates rates_of(
+    const adamw_scalars& with, float learning_rate_scale, float weight_decay_scale)
+{
+    const float rate = multiply(with.decay_rate, learning_rate_scale);
+    return {multiply(with.step_size, learning_rate_scale), fused_multiply_add(negate(rate), weight_decay_scale, 1.0f)};
 }
 
 // One element of a tensor: its parameter and moments.
@@ -75,9 +87,10 @@ struct adamw_element {
 };
 
 // The step of one element, in exact arithmetic. A denormal gradient or moment counts as zero. A NaN or infinite gradient
-// makes this element NaN (parameter and moments) and no other. A sign on the old second moment is dropped. A zero first
-// moment gives no update whatever the denominator, so epsilon 0 is safe where there has never been a gradient.
-GESSO_HOST_DEVICE inline adamw_element adamw_update(const adamw_element& old, float gradient, const adamw_scalars& with)
+// makes this element NaN (parameter and moments) and no other. A sign on the old second moment is dropped. Where there has
+// never been a gradient the update is zero, whatever epsilon is.
+GESSO_HOST_DEVICE inline adamw_element adamw_update(
+    const adamw_element& old, float gradient, const adamw_scalars& with, const adamw_rates& rates)
 {
     const float g = flush_denormal(multiply(flush_denormal(gradient), with.gradient_multiplier));
     const float old_second = flush_denormal(float_of(magnitude_bits(old.second)));
@@ -88,8 +101,8 @@ GESSO_HOST_DEVICE inline adamw_element adamw_update(const adamw_element& old, fl
         fused_multiply_add(with.beta2, old_second, multiply(multiply(with.one_minus_beta2, g), g)));
     const float denominator =
         fused_multiply_add(square_root(result.second), with.inverse_root_correction, with.epsilon);
-    const float update = is_zero(result.first) ? 0.0f : divide(result.first, denominator);
-    result.parameter = fused_multiply_add(negate(with.step_size), update, multiply(old.parameter, with.decay));
+    const float update = divide(result.first, denominator);
+    result.parameter = fused_multiply_add(negate(rates.step_size), update, multiply(old.parameter, rates.decay));
     if (!is_finite(result.first) || !is_finite(result.second)) {
         result = {float_of(0x7FFFFFFFu), float_of(0x7FFFFFFFu), float_of(0x7FFFFFFFu)};
     }
@@ -103,7 +116,8 @@ struct adamw_tensor {
     const Gradient* gradients = nullptr;
     compressed_ref<FirstCodec> first_moment;
     compressed_ref<SecondCodec> second_moment;
-    double learning_rate_scale = 1.0;
+    float learning_rate_scale = 1.0f;
+    float weight_decay_scale = 1.0f;
 };
 
 // The step on the host; NVRTC compiles device code alone.
@@ -157,7 +171,8 @@ template<class FirstUnderflow = flush, class SecondUnderflow = keep, class Param
     if (first.count == 0 || state.skip) return status::success;
     if (tensor.parameters == nullptr || tensor.gradients == nullptr) return status::null_pointer;
 
-    const adamw_scalars scalars = scalars_of(with, state, tensor.learning_rate_scale);
+    const adamw_scalars scalars = scalars_of(with, state);
+    const adamw_rates rates = rates_of(scalars, tensor.learning_rate_scale, tensor.weight_decay_scale);
     const stochastic source(state.seed, static_cast<uint64_t>(state.step));
     const bool first_is_stochastic = rounds_stochastically(rounding.first, with.beta1, first_moment_threshold);
     const bool second_is_stochastic = rounds_stochastically(rounding.second, with.beta2, second_moment_threshold);
@@ -178,7 +193,7 @@ template<class FirstUnderflow = flush, class SecondUnderflow = keep, class Param
             Parameter& parameter = tensor.parameters[begin + i];
             const adamw_element updated =
                 adamw_update({element<Parameter>::load(parameter), new_first[i], new_second[i]},
-                    element<Gradient>::load(tensor.gradients[begin + i]), scalars);
+                    element<Gradient>::load(tensor.gradients[begin + i]), scalars, rates);
             new_first[i] = updated.first;
             new_second[i] = updated.second;
             parameter = rounding.stochastic_parameters
