@@ -88,7 +88,7 @@ struct scaled_group {
     static GESSO_HOST_DEVICE scale_code_type store_given(float scale)
     {
         const uint32_t bits = bits_of(scale);
-        if (bits == 0) return static_cast<scale_code_type>(0);
+        if (bits == 0 && ScaleFormat::has_zero) return static_cast<scale_code_type>(0);
         if (bits < 0x00400000u || bits >= 0x7F800000u) return ScaleFormat::nan_code;
         return store_scale<ScaleFormat>(scale);
     }
@@ -119,7 +119,10 @@ struct scaled_group {
     template<class Math>
     static GESSO_HOST_DEVICE float decode(typename Format::code_type code, const parameters& with, Math)
     {
-        return multiply(gesso::decode<Format>(code), with.scale);
+        const float value = multiply(gesso::decode<Format>(code), with.scale);
+        if constexpr (ScaleFormat::bits == 32) return value;
+        // A scale that was rounded up can lift the largest numbers of all past fp32's; NaN and a NaN scale stay NaN.
+        else return magnitude_bits(value) == 0x7F800000u ? float_of(bits_of(value) - 1u) : value;
     }
 };
 

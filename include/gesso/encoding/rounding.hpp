@@ -33,6 +33,12 @@ struct nearest_even {
     }
 };
 
+// Toward zero.
+struct toward_zero {
+    static constexpr GESSO_HOST_DEVICE bool passes_max(bool) { return false; }
+    constexpr GESSO_HOST_DEVICE bool rounds_away(const cut&) const { return false; }
+};
+
 // Toward plus infinity: for scales, which must not come out too small.
 struct upward {
     static constexpr GESSO_HOST_DEVICE bool passes_max(bool negative) { return !negative; }
@@ -79,9 +85,9 @@ struct stochastic {
     uint32_t high;
 
     constexpr GESSO_HOST_DEVICE stochastic(uint64_t seed, uint64_t step)
-        : low(detail::mix(detail::mix(static_cast<uint32_t>(seed)) ^ static_cast<uint32_t>(step)))
-        , high(detail::mix(detail::mix(static_cast<uint32_t>(seed >> 32) ^ 0x9E3779B9u) + low
-                           + static_cast<uint32_t>(step >> 32)))
+        : low(detail::mix(detail::mix(detail::mix(static_cast<uint32_t>(seed >> 32)) ^ static_cast<uint32_t>(seed))
+                          ^ detail::mix(static_cast<uint32_t>(step >> 32)) ^ static_cast<uint32_t>(step)))
+        , high(detail::mix(low + 0x9E3779B9u))
     {
     }
 
@@ -98,7 +104,7 @@ struct stochastic {
     constexpr GESSO_HOST_DEVICE uint32_t hash_of_block(uint64_t block) const
     {
         const uint32_t rest = static_cast<uint32_t>(block >> 32) * 0x85EBCA6Bu;
-        return detail::mix(static_cast<uint32_t>(block) ^ low) + (high ^ rest);
+        return detail::mix((static_cast<uint32_t>(block) ^ low) + rest) + (high ^ rest);
     }
     static constexpr GESSO_HOST_DEVICE stochastic_bits draw(uint32_t hash, uint32_t within)
     {
@@ -114,15 +120,22 @@ struct stochastic {
 
 namespace detail {
 
-// What rounds at one element: a source of random bits is asked for that element's, anything else is itself.
+// What rounds at one element: a source, which has `at(element)`, is asked for that element's; anything else is itself.
 template<class Rounding>
-constexpr GESSO_HOST_DEVICE Rounding rounding_at(const Rounding& rounding, index_t)
+constexpr GESSO_HOST_DEVICE auto rounding_at(const Rounding& rounding, index_t element, int)
+    -> decltype(rounding.at(element))
+{
+    return rounding.at(element);
+}
+template<class Rounding>
+constexpr GESSO_HOST_DEVICE Rounding rounding_at(const Rounding& rounding, index_t, long)
 {
     return rounding;
 }
-constexpr GESSO_HOST_DEVICE stochastic_bits rounding_at(const stochastic& source, index_t element)
+template<class Rounding>
+constexpr GESSO_HOST_DEVICE auto rounding_at(const Rounding& rounding, index_t element)
 {
-    return source.at(element);
+    return rounding_at(rounding, element, 0);
 }
 
 }  // namespace detail

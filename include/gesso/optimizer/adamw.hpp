@@ -26,12 +26,27 @@ struct adamw_rounding {
     bool stochastic_parameters = false;
 };
 
-inline GESSO_HOST_DEVICE bool rounds_stochastically(moment_rounding rounding, double beta, double threshold)
-{
-    return rounding == moment_rounding::stochastic || (rounding == moment_rounding::automatic && beta > threshold);
-}
 constexpr double first_moment_threshold = 0.93;
 constexpr double second_moment_threshold = 0.98;
+
+// Does a moment in this codec round stochastically under this decay? Beside the threshold, which holds for the exponents
+// that dynamic ranges have, a fixed exponent k says by itself where nearest rounding freezes: a decay of 1 - beta must
+// exceed half the relative spacing of the codes, 2^-(mantissa bits + 1) / k at its widest. (0.7: the mean of the spacing.)
+template<class Codec>
+GESSO_HOST_DEVICE bool rounds_stochastically(moment_rounding rounding, double beta, double threshold)
+{
+    if (rounding != moment_rounding::automatic) return rounding == moment_rounding::stochastic;
+    if (beta > threshold) return true;
+    if constexpr (Codec::has_exponent) {
+        return false;
+    } else {
+        double k = 1.0;
+        if constexpr (!standard::is_same_v<typename Codec::expansion, identity>) {
+            k = static_cast<double>(Codec::expansion::numerator) / Codec::expansion::denominator;
+        }
+        return 1.0 - beta < 0.7 / (k * static_cast<double>(uint32_t{2} << Codec::format::mantissa_bits));
+    }
+}
 
 // The scalars of one step in fp32, each computed in double and rounded once.
 struct adamw_scalars {
@@ -51,19 +66,19 @@ inline GESSO_HOST_DEVICE adamw_scalars scalars_of(const adamw_configuration& wit
 {
     adamw_scalars result;
     result.gradient_multiplier =
-        static_cast<float>(static_cast<double>(state.clip_factor) / static_cast<double>(state.gradient_scale));
-    result.beta1 = static_cast<float>(with.beta1);
-    result.one_minus_beta1 = static_cast<float>(detail::one_minus(with.beta1));
-    result.beta2 = static_cast<float>(with.beta2);
-    result.one_minus_beta2 = static_cast<float>(detail::one_minus(with.beta2));
-    result.step_size = static_cast<float>(with.learning_rate / state.first_correction);
-    result.decay_rate = static_cast<float>(with.learning_rate * with.weight_decay);
+        detail::to_float(detail::to_double(state.clip_factor) / detail::to_double(state.gradient_scale));
+    result.beta1 = detail::to_float(with.beta1);
+    result.one_minus_beta1 = detail::to_float(detail::one_minus(with.beta1));
+    result.beta2 = detail::to_float(with.beta2);
+    result.one_minus_beta2 = detail::to_float(detail::one_minus(with.beta2));
+    result.step_size = detail::to_float(with.learning_rate / state.first_correction);
+    result.decay_rate = detail::to_float(with.learning_rate * with.weight_decay);
 #if defined(__CUDA_ARCH__)
-    result.inverse_root_correction = static_cast<float>(1.0 / __dsqrt_rn(state.second_correction));
+    result.inverse_root_correction = detail::to_float(1.0 / __dsqrt_rn(state.second_correction));
 #else
-    result.inverse_root_correction = static_cast<float>(1.0 / std::sqrt(state.second_correction));
+    result.inverse_root_correction = detail::to_float(1.0 / std::sqrt(state.second_correction));
 #endif
-    result.epsilon = static_cast<float>(with.epsilon < 0x1p-126 ? 0x1p-126 : with.epsilon);
+    result.epsilon = detail::to_float(with.epsilon < 0x1p-126 ? 0x1p-126 : with.epsilon);
     return result;
 }
 
@@ -87,7 +102,7 @@ struct adamw_element {
 };
 
 // The step of one element, in exact arithmetic. A denormal gradient or moment counts as zero. A NaN or infinite gradient
-// makes this element NaN (parameter and moments) and no other. A sign on the old second moment is dropped. Where there has
+// makes this element NaN (parameter and moments) and no other; so does a gradient whose square passes fp32. A sign on the old second moment is dropped. Where there has
 // never been a gradient the update is zero, whatever epsilon is.
 GESSO_HOST_DEVICE inline adamw_element adamw_update(
     const adamw_element& old, float gradient, const adamw_scalars& with, const adamw_rates& rates)
@@ -118,6 +133,7 @@ struct adamw_tensor {
     compressed_ref<SecondCodec> second_moment;
     float learning_rate_scale = 1.0f;
     float weight_decay_scale = 1.0f;
+    uint32_t number = 0;  // of this tensor among those of a step: keeps the random bits of tensors apart
 };
 
 // The step on the host; NVRTC compiles device code alone.
@@ -130,13 +146,38 @@ constexpr index_t greatest_common_divisor(index_t a, index_t b)
     return b == 0 ? a : greatest_common_divisor(b, a % b);
 }
 
-// Compresses one part of a moment, stochastically or to nearest.
-template<class Codec, class Underflow>
-void compress_moment(const float* values, const compressed_ref<Codec>& part, bool is_stochastic,
-    const stochastic& source, Underflow underflow)
+// The rounding of first moments: toward zero where there is no gradient. There m only decays, and to nearest it would
+// decay by the codes' spacing instead of beta1, so that a dead parameter moved further than with fp32 state.
+struct settling_nearest {
+    bool settles;
+
+    static constexpr GESSO_HOST_DEVICE bool passes_max(bool) { return true; }
+    constexpr GESSO_HOST_DEVICE bool rounds_away(const cut& at) const
+    {
+        return !settles && nearest_even{}.rounds_away(at);
+    }
+};
+template<class Source>
+struct settling {
+    Source source;
+    const bool* settles;  // for the elements from `first` on
+    index_t first;
+
+    auto at(index_t element) const
+    {
+        const bool settles_here = settles[element - first];
+        // Bits that are all ones round nothing away from zero.
+        if constexpr (standard::is_same_v<Source, nearest_even>) return settling_nearest{settles_here};
+        else return stochastic_bits{source.at(element).bits | (settles_here ? 0xFFFFFFFFu : 0u)};
+    }
+};
+
+// Compresses one part of a moment.
+template<class Codec, class Rounding, class Underflow>
+void compress_moment(
+    const float* values, const compressed_ref<Codec>& part, const Rounding& rounding, Underflow underflow)
 {
-    const status done = is_stochastic ? host_codec<Codec>::compress(values, part, source, underflow)
-                                      : host_codec<Codec>::compress(values, part, nearest_even{}, underflow);
+    const status done = host_codec<Codec>::compress(values, part, rounding, underflow);
     static_cast<void>(done);  // the whole view was checked before the first part
 }
 
@@ -162,7 +203,11 @@ template<class FirstUnderflow = flush, class SecondUnderflow = keep, class Param
 
     const compressed_ref<FirstCodec>& first = tensor.first_moment;
     const compressed_ref<SecondCodec>& second = tensor.second_moment;
-    if (!is_valid(with) || (!state.skip && state.step < 1)) return status::invalid_configuration;
+    if (!is_valid(with) || !(tensor.learning_rate_scale >= 0.0f) || !is_finite(tensor.learning_rate_scale)
+        || !(tensor.weight_decay_scale >= 0.0f) || !is_finite(tensor.weight_decay_scale)
+        || (!state.skip && !is_valid(state))) {
+        return status::invalid_configuration;
+    }
     if (first.count != second.count || first.first != second.first || first.row_length != second.row_length) {
         return status::size_mismatch;
     }
@@ -173,13 +218,17 @@ template<class FirstUnderflow = flush, class SecondUnderflow = keep, class Param
 
     const adamw_scalars scalars = scalars_of(with, state);
     const adamw_rates rates = rates_of(scalars, tensor.learning_rate_scale, tensor.weight_decay_scale);
-    const stochastic source(state.seed, static_cast<uint64_t>(state.step));
-    const bool first_is_stochastic = rounds_stochastically(rounding.first, with.beta1, first_moment_threshold);
-    const bool second_is_stochastic = rounds_stochastically(rounding.second, with.beta2, second_moment_threshold);
+    const stochastic source = stochastic(state.seed, static_cast<uint64_t>(state.step));
+    const stochastic for_second = source.stream(3 * tensor.number);
+    const stochastic for_first = source.stream(3 * tensor.number + 1);
+    const stochastic for_parameter = source.stream(3 * tensor.number + 2);
+    const bool first_is_stochastic = rounds_stochastically<FirstCodec>(rounding.first, with.beta1, first_moment_threshold);
+    const bool second_is_stochastic = rounds_stochastically<SecondCodec>(rounding.second, with.beta2, second_moment_threshold);
 
     constexpr unsigned buffer_size = static_cast<unsigned>(chunk_size);
     float new_first[buffer_size];
     float new_second[buffer_size];
+    bool settles[buffer_size];
     const detail::flat_groups chunks{first.first, first.count, first.row_length, chunk_size};
     const index_t number = chunks.groups();
     for (index_t chunk = 0; chunk < number; ++chunk) {
@@ -191,17 +240,25 @@ template<class FirstUnderflow = flush, class SecondUnderflow = keep, class Param
         static_cast<void>(host_codec<SecondCodec>::decode(second_part, new_second));
         for (index_t i = 0; i < count; ++i) {
             Parameter& parameter = tensor.parameters[begin + i];
-            const adamw_element updated =
-                adamw_update({element<Parameter>::load(parameter), new_first[i], new_second[i]},
-                    element<Gradient>::load(tensor.gradients[begin + i]), scalars, rates);
+            const float gradient = element<Gradient>::load(tensor.gradients[begin + i]);
+            const adamw_element updated = adamw_update(
+                {element<Parameter>::load(parameter), new_first[i], new_second[i]}, gradient, scalars, rates);
+            settles[i] = is_zero(flush_denormal(gradient));
             new_first[i] = updated.first;
             new_second[i] = updated.second;
             parameter = rounding.stochastic_parameters
-                ? element<Parameter>::store(updated.parameter, source.stream(2).at(first.first + begin + i))
+                ? element<Parameter>::store(updated.parameter, for_parameter.at(first.first + begin + i))
                 : element<Parameter>::store(updated.parameter);
         }
-        detail::compress_moment(new_first, first_part, first_is_stochastic, source.stream(1), FirstUnderflow{});
-        detail::compress_moment(new_second, second_part, second_is_stochastic, source, SecondUnderflow{});
+        if (first_is_stochastic) {
+            const detail::settling<stochastic> settling{for_first, settles, first_part.first};
+            detail::compress_moment(new_first, first_part, settling, FirstUnderflow{});
+        } else {
+            const detail::settling<nearest_even> settling{nearest_even{}, settles, first_part.first};
+            detail::compress_moment(new_first, first_part, settling, FirstUnderflow{});
+        }
+        if (second_is_stochastic) detail::compress_moment(new_second, second_part, for_second, SecondUnderflow{});
+        else detail::compress_moment(new_second, second_part, nearest_even{}, SecondUnderflow{});
     }
     return status::success;
 }

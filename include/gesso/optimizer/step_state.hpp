@@ -66,7 +66,36 @@ inline GESSO_HOST_DEVICE double one_minus(double power)
 #endif
 }
 
+// Conversions that keep denormals under --use_fast_math too.
+inline GESSO_HOST_DEVICE float to_float(double value)
+{
+#if defined(__CUDA_ARCH__)
+    float result;
+    asm("cvt.rn.f32.f64 %0, %1;" : "=f"(result) : "d"(value));
+    return result;
+#else
+    return static_cast<float>(value);
+#endif
+}
+inline GESSO_HOST_DEVICE double to_double(float value)
+{
+#if defined(__CUDA_ARCH__)
+    double result;
+    asm("cvt.f64.f32 %0, %1;" : "=d"(result) : "f"(value));
+    return result;
+#else
+    return static_cast<double>(value);
+#endif
+}
+
 }  // namespace detail
+
+// A state is valid for a step when it was advanced and its factors are usable: scale above zero, clip factor not below.
+inline GESSO_HOST_DEVICE bool is_valid(const step_state& state)
+{
+    return state.step >= 1 && is_positive(state.gradient_scale) && is_finite(state.gradient_scale)
+        && is_finite(state.clip_factor) && (is_positive(state.clip_factor) || is_zero(state.clip_factor));
+}
 
 // The state for the next step: the count goes up by one and the bias corrections follow. With `skip` set nothing changes.
 inline GESSO_HOST_DEVICE void advance(step_state& state, const adamw_configuration& with)
