@@ -34,7 +34,8 @@ constexpr GESSO_HOST_DEVICE uint32_t power_of_two_scale(uint32_t amax_bits)
 template<class ScaleFormat>
 constexpr GESSO_HOST_DEVICE typename ScaleFormat::code_type store_scale(float scale)
 {
-    return encode<ScaleFormat>(scale, upward{});
+    if constexpr (standard::is_same_v<ScaleFormat, float32>) return bits_of(scale);
+    else return encode<ScaleFormat>(scale, upward{});
 }
 
 // No scale: the code is the number.
@@ -222,7 +223,7 @@ private:
             const float low = decode(static_cast<typename Format::code_type>(at.code), with, math);
             const float high = decode(static_cast<typename Format::code_type>(at.code + 1u), with, math);
             const float probability = divide(add(float_of(magnitude), negate(low)), add(high, negate(low)));
-            return is_below(multiply(static_cast<float>(rounding.bits >> 8), 0x1p-24f), probability);
+            return is_below(multiply(static_cast<float>(~rounding.bits >> 8), 0x1p-24f), probability);
         }
     }
 };

@@ -9,11 +9,22 @@
 
 #if defined(__CUDACC__)
 #define GESSO_HOST_DEVICE __host__ __device__
-// Before a loop whose arrays must stay in registers on a device; host compilers do not know the pragma.
-#define GESSO_UNROLL _Pragma("unroll")
 #else
 #define GESSO_HOST_DEVICE
+#endif
+
+// Before a loop whose arrays must stay in registers on a device; host compilers do not know the pragma.
+#if defined(__CUDA_ARCH__)
+#define GESSO_UNROLL _Pragma("unroll")
+#else
 #define GESSO_UNROLL
+#endif
+
+// A kernel of the library: hidden, so that two shared objects that hold the same one do not meet.
+#if defined(_MSC_VER)
+#define GESSO_KERNEL __global__
+#else
+#define GESSO_KERNEL __attribute__((visibility("hidden"))) __global__
 #endif
 
 #if defined(__CUDACC_RTC__)

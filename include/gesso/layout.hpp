@@ -119,6 +119,10 @@ struct compressed_ref {
         "gesso::compressed_ref: the codec's granularity must have `group_size`, as per_group<N>; for tiles of a matrix use "
         "gesso::compressed_matrix");
 
+    static_assert(codec_type::granularity::group_size * codec_type::format::bits % 8 == 0,
+        "gesso::compressed_ref: a group must fill its bytes, or a shard could not begin at one; use an even group size for "
+        "packed codes");
+
     detail::like<Codec, typename codec_type::code_type>* codes = nullptr;
     detail::like<Codec, typename codec_type::scale_code_type>* scales = nullptr;
     detail::like<Codec, uint8_t>* exponents = nullptr;
@@ -310,5 +314,38 @@ struct matrix_layout {
         return bound;
     }
 };
+
+namespace detail {
+
+// Is this view fit for use by a function that walks its groups?
+template<class Codec>
+constexpr GESSO_HOST_DEVICE status check(const compressed_ref<Codec>& view)
+{
+    using codec_type = typename compressed_ref<Codec>::codec_type;
+    if (view.count < 0 || view.first < 0 || view.row_length < 0) return status::negative_count;
+    if (!view.groups().starts_a_group()) return status::unaligned_shard;
+    if (view.count == 0) return status::success;
+    const bool missing = view.codes == nullptr || (codec_type::has_scale && view.scales == nullptr)
+                      || (codec_type::has_exponent && view.exponents == nullptr);
+    return missing ? status::null_pointer : status::success;
+}
+
+template<class T, class Codec>
+constexpr GESSO_HOST_DEVICE status check(const matrix_ref<T>& values, const compressed_matrix<Codec>& view)
+{
+    using codec_type = typename compressed_matrix<Codec>::codec_type;
+    if (values.rows < 0 || values.columns < 0) return status::negative_count;
+    if (values.rows != view.rows || values.columns != view.columns) return status::size_mismatch;
+    if (values.rows == 0 || values.columns == 0) return status::success;
+    if (values.rows > 1 && (values.stride < values.columns || view.stride < view.columns)) return status::size_mismatch;
+    if (view.rows > view.tile_rows() && view.scale_stride < parts(view.columns, view.tile_columns())) {
+        return status::size_mismatch;
+    }
+    const bool missing = values.data == nullptr || view.codes == nullptr || (codec_type::has_scale && !view.scales)
+                      || (codec_type::has_exponent && !view.exponents);
+    return missing ? status::null_pointer : status::success;
+}
+
+}  // namespace detail
 
 }  // namespace gesso

@@ -23,8 +23,6 @@ namespace detail {
 
 template<int Bits>
 struct unsigned_of_bits {
-    static_assert(Bits >= 1 && Bits <= 32,
-        "gesso::float_format: a code has 1 to 32 bits; choose fewer exponent or mantissa bits");
     using type = standard::conditional_t<Bits <= 8, uint8_t, standard::conditional_t<Bits <= 16, uint16_t, uint32_t>>;
 };
 

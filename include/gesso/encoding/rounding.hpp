@@ -46,7 +46,8 @@ struct upward {
 };
 
 // Away from zero with probability remainder / 2^shift, so the expected value is the number itself. `bits` are 32 uniform
-// random bits; a representable number never moves. The probability is exact to 2^-32.
+// random bits; a representable number never moves, and zero bits move nothing. The probability is exact to 2^-32.
+// (What is cut off plus the random bits below it carries into the code: a kernel does it by one addition.)
 // Through an expansion the same bits are used with the probability that makes the *decoded* value unbiased: see
 // expansion/power.hpp.
 struct stochastic_bits {
@@ -55,7 +56,7 @@ struct stochastic_bits {
     static constexpr GESSO_HOST_DEVICE bool passes_max(bool) { return true; }
     constexpr GESSO_HOST_DEVICE bool rounds_away(const cut& at) const
     {
-        return at.shift != 0 && bits < at.remainder << (32 - at.shift);
+        return at.shift != 0 && ~bits < at.remainder << (32 - at.shift);
     }
 };
 

@@ -125,7 +125,7 @@ GESSO_HOST_DEVICE inline bool rounds_away_bent(stochastic_bits random, const cut
     const float p = multiply(static_cast<float>(at.remainder << (24 - at.shift)), 0x1p-24f);
     const float variance = multiply(p, add(1.0f, negate(p)));
     const float corrected = fused_multiply_add(variance, multiply(curvature, half_step), p);
-    return is_below(multiply(static_cast<float>(random.bits >> 8), 0x1p-24f), corrected);
+    return is_below(multiply(static_cast<float>(~random.bits >> 8), 0x1p-24f), corrected);
 }
 
 }  // namespace detail

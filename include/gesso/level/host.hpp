@@ -12,39 +12,6 @@
 
 namespace gesso {
 
-namespace detail {
-
-// Is this view fit for use by a function that walks its groups?
-template<class Codec>
-constexpr GESSO_HOST_DEVICE status check(const compressed_ref<Codec>& view)
-{
-    using codec_type = typename compressed_ref<Codec>::codec_type;
-    if (view.count < 0 || view.first < 0 || view.row_length < 0) return status::negative_count;
-    if (!view.groups().starts_a_group()) return status::unaligned_shard;
-    if (view.count == 0) return status::success;
-    const bool missing = view.codes == nullptr || (codec_type::has_scale && view.scales == nullptr)
-                      || (codec_type::has_exponent && view.exponents == nullptr);
-    return missing ? status::null_pointer : status::success;
-}
-
-template<class T, class Codec>
-constexpr GESSO_HOST_DEVICE status check(const matrix_ref<T>& values, const compressed_matrix<Codec>& view)
-{
-    using codec_type = typename compressed_matrix<Codec>::codec_type;
-    if (values.rows < 0 || values.columns < 0) return status::negative_count;
-    if (values.rows != view.rows || values.columns != view.columns) return status::size_mismatch;
-    if (values.rows == 0 || values.columns == 0) return status::success;
-    if (values.rows > 1 && (values.stride < values.columns || view.stride < view.columns)) return status::size_mismatch;
-    if (view.rows > view.tile_rows() && view.scale_stride < parts(view.columns, view.tile_columns())) {
-        return status::size_mismatch;
-    }
-    const bool missing = values.data == nullptr || view.codes == nullptr || (codec_type::has_scale && !view.scales)
-                      || (codec_type::has_exponent && !view.exponents);
-    return missing ? status::null_pointer : status::success;
-}
-
-}  // namespace detail
-
 // The codec's verbs on tensors in memory. T is any element type (encoding/element.hpp). Rounding is nearest_even, upward,
 // or `stochastic{seed, step}`, which takes each element's bits by its index in the whole tensor (row * columns + column in
 // a matrix). No alignment is needed beyond that of the types. On any status but success nothing has been written.

@@ -13,6 +13,11 @@
 
 namespace gesso {
 
+// The default codecs of the two moments: 1 byte and 5/128 a moment and parameter. docs/numerics.md says how they were chosen
+// and what others there are (unsigned_e4m4 for v is more accurate and has no conversion instruction).
+using default_first_moment = codec<e4m3, dynamic_power<>, per_group<128>>;
+using default_second_moment = codec<e4m3, dynamic_power<>, per_group<128>>;
+
 // How a moment is rounded when it is compressed again. Nearest rounding loses every change below half a code, each step
 // anew: where 1 - beta is small a moment freezes. `automatic` rounds to nearest where that is safe and stochastically
 // where it is not: the first moment above beta1 0.93, the second above beta2 0.98 (docs/numerics.md has the figures).
@@ -44,7 +49,7 @@ GESSO_HOST_DEVICE bool rounds_stochastically(moment_rounding rounding, double be
         if constexpr (!standard::is_same_v<typename Codec::expansion, identity>) {
             k = static_cast<double>(Codec::expansion::numerator) / Codec::expansion::denominator;
         }
-        return 1.0 - beta < 0.7 / (k * static_cast<double>(uint32_t{2} << Codec::format::mantissa_bits));
+        return detail::one_minus(beta) < 0.7 / (k * static_cast<double>(uint32_t{2} << Codec::format::mantissa_bits));
     }
 }
 
@@ -101,13 +106,19 @@ struct adamw_element {
     float second;
 };
 
+// A stored gradient as it enters the moments; a denormal counts as zero, before and after.
+GESSO_HOST_DEVICE inline float scaled_gradient(float gradient, const adamw_scalars& with)
+{
+    return flush_denormal(multiply(flush_denormal(gradient), with.gradient_multiplier));
+}
+
 // The step of one element, in exact arithmetic. A denormal gradient or moment counts as zero. A NaN or infinite gradient
 // makes this element NaN (parameter and moments) and no other; so does a gradient whose square passes fp32. A sign on the old second moment is dropped. Where there has
 // never been a gradient the update is zero, whatever epsilon is.
 GESSO_HOST_DEVICE inline adamw_element adamw_update(
     const adamw_element& old, float gradient, const adamw_scalars& with, const adamw_rates& rates)
 {
-    const float g = flush_denormal(multiply(flush_denormal(gradient), with.gradient_multiplier));
+    const float g = scaled_gradient(gradient, with);
     const float old_second = flush_denormal(float_of(magnitude_bits(old.second)));
     adamw_element result;
     result.first = flush_denormal(
@@ -136,6 +147,25 @@ struct adamw_tensor {
     uint32_t number = 0;  // of this tensor among those of a step: keeps the random bits of tensors apart
 };
 
+// Is this tensor fit for a step?
+template<class Parameter, class Gradient, class FirstCodec, class SecondCodec>
+GESSO_HOST_DEVICE status check(const adamw_tensor<Parameter, Gradient, FirstCodec, SecondCodec>& tensor)
+{
+    const auto is_scale = [](float value) { return value >= 0.0f && is_finite(value); };
+    if (!is_scale(tensor.learning_rate_scale) || !is_scale(tensor.weight_decay_scale)) {
+        return status::invalid_configuration;
+    }
+    const compressed_ref<FirstCodec>& first = tensor.first_moment;
+    const compressed_ref<SecondCodec>& second = tensor.second_moment;
+    if (first.count != second.count || first.first != second.first || first.row_length != second.row_length) {
+        return status::size_mismatch;
+    }
+    if (const status checked = detail::check(first); checked != status::success) return checked;
+    if (const status checked = detail::check(second); checked != status::success) return checked;
+    const bool missing = first.count != 0 && (tensor.parameters == nullptr || tensor.gradients == nullptr);
+    return missing ? status::null_pointer : status::success;
+}
+
 // The step on the host; NVRTC compiles device code alone.
 #if !defined(__CUDACC_RTC__)
 
@@ -163,12 +193,12 @@ struct settling {
     const bool* settles;  // for the elements from `first` on
     index_t first;
 
-    auto at(index_t element) const
+    GESSO_HOST_DEVICE auto at(index_t element) const
     {
         const bool settles_here = settles[element - first];
-        // Bits that are all ones round nothing away from zero.
+        // Bits that are all zeros round nothing away from zero.
         if constexpr (standard::is_same_v<Source, nearest_even>) return settling_nearest{settles_here};
-        else return stochastic_bits{source.at(element).bits | (settles_here ? 0xFFFFFFFFu : 0u)};
+        else return stochastic_bits{settles_here ? 0u : source.at(element).bits};
     }
 };
 
@@ -203,18 +233,9 @@ template<class FirstUnderflow = flush, class SecondUnderflow = keep, class Param
 
     const compressed_ref<FirstCodec>& first = tensor.first_moment;
     const compressed_ref<SecondCodec>& second = tensor.second_moment;
-    if (!is_valid(with) || !(tensor.learning_rate_scale >= 0.0f) || !is_finite(tensor.learning_rate_scale)
-        || !(tensor.weight_decay_scale >= 0.0f) || !is_finite(tensor.weight_decay_scale)
-        || (!state.skip && !is_valid(state))) {
-        return status::invalid_configuration;
-    }
-    if (first.count != second.count || first.first != second.first || first.row_length != second.row_length) {
-        return status::size_mismatch;
-    }
-    if (const status checked = detail::check(first); checked != status::success) return checked;
-    if (const status checked = detail::check(second); checked != status::success) return checked;
+    if (!is_valid(with) || (!state.skip && !is_valid(state))) return status::invalid_configuration;
+    if (const status checked = check(tensor); checked != status::success) return checked;
     if (first.count == 0 || state.skip) return status::success;
-    if (tensor.parameters == nullptr || tensor.gradients == nullptr) return status::null_pointer;
 
     const adamw_scalars scalars = scalars_of(with, state);
     const adamw_rates rates = rates_of(scalars, tensor.learning_rate_scale, tensor.weight_decay_scale);
@@ -243,7 +264,7 @@ template<class FirstUnderflow = flush, class SecondUnderflow = keep, class Param
             const float gradient = element<Gradient>::load(tensor.gradients[begin + i]);
             const adamw_element updated = adamw_update(
                 {element<Parameter>::load(parameter), new_first[i], new_second[i]}, gradient, scalars, rates);
-            settles[i] = is_zero(flush_denormal(gradient));
+            settles[i] = is_zero(scaled_gradient(gradient, scalars));
             new_first[i] = updated.first;
             new_second[i] = updated.second;
             parameter = rounding.stochastic_parameters

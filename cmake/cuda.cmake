@@ -1,0 +1,20 @@
+# Finds out whether our own programs can use nvcc. Sets GESSO_HAS_CUDA; users of the library never come here.
+set(GESSO_HAS_CUDA OFF)
+if(NOT GESSO_CUDA STREQUAL "OFF")
+  # sm_80 takes the software conversion, sm_90 the hardware one; the PTX of 90 serves what is newer.
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
+  endif()
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    enable_language(CUDA)
+    find_package(CUDAToolkit REQUIRED)
+    set(GESSO_HAS_CUDA ON)
+  elseif(GESSO_CUDA STREQUAL "AUTO")
+    message(STATUS "gesso: no CUDA compiler found, host level only")
+  else()
+    message(FATAL_ERROR "GESSO_CUDA is ${GESSO_CUDA}, but no CUDA compiler was found. "
+                        "Put nvcc on the PATH, set CUDACXX, or use -DGESSO_CUDA=AUTO.")
+  endif()
+endif()

@@ -1,0 +1,62 @@
+# Compiles SOURCE to PTX under --use_fast_math and reads it: on the exact path every fp32 operation is spelled
+# out in inline assembly, so a compiler has none of its own to flush, approximate or contract.
+#
+# cmake -DNVCC=<nvcc> -DINCLUDE=<folder> -DSOURCE=<file.cu> -DPTX=<file to write> [-DREFUSED=<number>] -P
+# device_ptx.cmake REFUSED: exactly so many functions of the source must be found guilty; 0 unless given.
+if(NOT REFUSED)
+  set(REFUSED 0)
+endif()
+execute_process(
+  COMMAND ${NVCC} -std=c++17 -ptx -arch=sm_90 --use_fast_math -I${INCLUDE} ${SOURCE} -o ${PTX}
+  RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "nvcc failed:\n${output}")
+endif()
+
+# Only the lines that matter; CMake is slow on the others. A PTX line ends in a semicolon, which file(STRINGS)
+# escapes.
+file(STRINGS ${PTX} lines REGEX "inline asm|[.]entry|[.]f32|[.]f16|[.]bf16|[.]f64|[.]ftz|[.]approx")
+set(names "add|sub|mul|mad|fma|div|sqrt|rcp|rsqrt|ex2|lg2|sin|cos|tanh")
+set(in_assembly FALSE)
+set(function "?")
+set(guilty)
+set(complaints)
+set(operations 0)
+foreach(line IN LISTS lines)
+  if(line MATCHES "begin inline asm")
+    set(in_assembly TRUE)
+  elseif(line MATCHES "end inline asm")
+    set(in_assembly FALSE)
+  elseif(line MATCHES "[.]entry +([^( ]+)")
+    set(function ${CMAKE_MATCH_1})
+  else()
+    set(reason)
+    if(line MATCHES "[.]ftz|[.]approx|[.]full")
+      set(reason "flushes or approximates")
+    elseif(line MATCHES "[ \t{](${names})([.][a-z]+)*[.]b?f(32|16)")
+      math(EXPR operations "${operations} + 1")
+      if(NOT in_assembly)
+        set(reason "is the compiler's own, not one of the five named operations")
+      elseif(NOT line MATCHES "[.]r[nzmp][.]")
+        set(reason "has no rounding")
+      endif()
+    elseif(line MATCHES "[ \t{](add|sub|mad|fma)[.]f64")
+      set(reason "may be contracted")
+    elseif(line MATCHES "[ \t{](fma|mad)[.]rn[.]f64" AND NOT in_assembly)
+      set(reason "was contracted")
+    endif()
+    if(reason)
+      string(STRIP "${line}" line)
+      list(APPEND guilty ${function})
+      string(APPEND complaints "  ${function}: '${line}' ${reason}\n")
+    endif()
+  endif()
+endforeach()
+
+list(REMOVE_DUPLICATES guilty)
+list(LENGTH guilty number)
+if(NOT number EQUAL REFUSED)
+  message(FATAL_ERROR
+    "${number} functions are not exact under --use_fast_math, expected ${REFUSED}:\n${complaints}")
+endif()
+message(STATUS "${operations} fp32 operations read, ${number} functions refused as expected")

@@ -1,0 +1,10 @@
+// expect: "gesso::load_code: a packed format has 1, 2 or 4 bits"
+#include <gesso/layout.hpp>
+
+struct e2m1 : gesso::float_format<1, 2, 1, gesso::special::none> {};
+int load(const unsigned char* codes) { return gesso::load_code<e2m1>(codes, 3); }
+
+#ifdef REJECT
+struct e3m2 : gesso::float_format<1, 3, 2, gesso::special::finite_nan> {};
+int load_six_bits(const unsigned char* codes) { return gesso::load_code<e3m2>(codes, 3); }
+#endif
