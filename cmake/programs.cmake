@@ -168,6 +168,7 @@ function(gesso_add_benchmarks)
     target_link_libraries(bench.${name} PRIVATE gesso_program_options benchmark::benchmark)
     target_include_directories(bench.${name} PRIVATE ${directory})
     add_test(NAME bench.${name} COMMAND bench.${name} --benchmark_min_time=0.001)
-    set_tests_properties(bench.${name} PROPERTIES LABELS "${labels};bench" SKIP_RETURN_CODE 77 TIMEOUT 300)
+    set_tests_properties(bench.${name} PROPERTIES LABELS "${labels};bench" SKIP_RETURN_CODE 77 TIMEOUT 300
+                         ENVIRONMENT GESSO_SMALL=1)
   endforeach()
 endfunction()

@@ -63,8 +63,10 @@ int main()
         for (std::size_t i = 0; i < parameters.size(); ++i) {
             gradients[i] = parameters[i] - static_cast<float>(i) / count;
         }
+        // [step]
         advance(state, configuration);
         const status stepping = host_adamw_step(tensor, configuration, state);
+        // [step]
         if (stepping != status::success) {
             std::fprintf(stderr, "step %d: %s\n", step, describe(stepping));
             return 1;

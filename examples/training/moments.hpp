@@ -85,7 +85,7 @@ private:
     std::vector<unsigned char> memory_;
 };
 
-// Kind: `codec` of both moments, `first_underflow`, and the `rounding` of both.
+// Kind: `first_codec` and `second_codec` of the moments, `first_underflow`, and the `rounding` of both.
 template<class Kind>
 class adamw_optimizer : public optimizer {
 public:
@@ -106,15 +106,17 @@ public:
         configuration.learning_rate = learning_rate;
         configuration.beta1 = settings_.beta1;
         configuration.beta2 = settings_.beta2;
+        state_.seed = settings_.seed;
         gesso::advance(state_, configuration);
         for (std::size_t i = 0; i < layers_.size(); ++i) {
             const layer& current = layers_[i];
             configuration.weight_decay = current.is_norm() ? 0 : settings_.weight_decay;
-            // Random bits are counted by the element of a tensor: without a seed of its own every tensor
-            // would draw the same ones.
-            state_.seed = settings_.seed * layers_.size() + i;
-            const gesso::adamw_tensor<float, float, codec, codec> tensor{parameters.data() + current.offset,
-                gradient.data() + current.offset, first_[i].view(), second_[i].view()};
+            gesso::adamw_tensor<float, float, first_codec, second_codec> tensor;
+            tensor.parameters = parameters.data() + current.offset;
+            tensor.gradients = gradient.data() + current.offset;
+            tensor.first_moment = first_[i].view();
+            tensor.second_moment = second_[i].view();
+            tensor.number = static_cast<std::uint32_t>(i);  // its own random bits
             require_success(gesso::host_adamw_step<typename Kind::first_underflow, gesso::keep>(
                                 tensor, configuration, state_, {Kind::rounding, Kind::rounding}),
                 current.name);
@@ -128,10 +130,11 @@ public:
         second.resize(parameters);
         for (std::size_t i = 0; i < layers_.size(); ++i) {
             const layer& current = layers_[i];
-            require_success(gesso::host_codec<codec>::decode(first_[i].view(), first.data() + current.offset),
+            require_success(
+                gesso::host_codec<first_codec>::decode(first_[i].view(), first.data() + current.offset),
                 current.name);
             require_success(
-                gesso::host_codec<codec>::decode(second_[i].view(), second.data() + current.offset),
+                gesso::host_codec<second_codec>::decode(second_[i].view(), second.data() + current.offset),
                 current.name);
         }
     }
@@ -146,23 +149,27 @@ public:
     }
 
 private:
-    using codec = typename Kind::codec;
+    using first_codec = typename Kind::first_codec;
+    using second_codec = typename Kind::second_codec;
 
     std::vector<layer> layers_;
     optimizer_settings settings_;
     gesso::step_state state_;
-    std::vector<moment<codec>> first_, second_;
+    std::vector<moment<first_codec>> first_;
+    std::vector<moment<second_codec>> second_;
 };
 
 struct fp32_moments {
-    using codec = gesso::codec<gesso::float32, gesso::identity, gesso::unscaled>;
+    using first_codec = gesso::codec<gesso::float32, gesso::identity, gesso::unscaled>;
+    using second_codec = first_codec;
     using first_underflow = gesso::gradual;
     static constexpr gesso::moment_rounding rounding = gesso::moment_rounding::nearest;
 };
 
 // Plain FP8: a scale for 128 elements. Its second moment is kept above zero, else it would diverge.
 struct fp8_moments {
-    using codec = gesso::codec<gesso::e4m3, gesso::identity, gesso::per_group<128>>;
+    using first_codec = gesso::codec<gesso::e4m3, gesso::identity, gesso::per_group<128>>;
+    using second_codec = first_codec;
     using first_underflow = gesso::gradual;
     static constexpr gesso::moment_rounding rounding = gesso::moment_rounding::nearest;
 };
@@ -170,15 +177,17 @@ struct fp8_moments {
 // The paper's rule: its bound places the smallest element of a group among the subnormal codes, so they must
 // count.
 struct fp8_paper_moments {
-    using codec =
+    using first_codec =
         gesso::codec<gesso::e4m3, gesso::dynamic_power<gesso::reference_rule>, gesso::per_group<128>>;
+    using second_codec = first_codec;
     using first_underflow = gesso::gradual;
     static constexpr gesso::moment_rounding rounding = gesso::moment_rounding::nearest;
 };
 
 // The library's defaults.
 struct fp8_expanded_moments {
-    using codec = gesso::codec<gesso::e4m3, gesso::dynamic_power<>, gesso::per_group<128>>;
+    using first_codec = gesso::default_first_moment;
+    using second_codec = gesso::default_second_moment;
     using first_underflow = gesso::flush;
     static constexpr gesso::moment_rounding rounding = gesso::moment_rounding::automatic;
 };

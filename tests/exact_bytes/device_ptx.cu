@@ -149,9 +149,9 @@ __global__ void adamw_kernel(adamw_element* elements, Parameter* parameters, con
     parameters[threadIdx.x] = element<Parameter>::store(updated.parameter);
 }
 
-#define GESSO_INSTANTIATE_FORMAT(Format) \
-    template __global__ void encode_kernel<Format>( \
-        const float*, typename Format::code_type*, uint64_t, uint64_t); \
+#define GESSO_INSTANTIATE_FORMAT(Format)                                                                     \
+    template __global__ void encode_kernel<Format>(                                                          \
+        const float*, typename Format::code_type*, uint64_t, uint64_t);                                      \
     template __global__ void decode_kernel<Format>(const typename Format::code_type*, float*);
 GESSO_INSTANTIATE_FORMAT(e4m3)
 GESSO_INSTANTIATE_FORMAT(e5m2)
@@ -167,8 +167,8 @@ template __global__ void element_kernel<float>(const float*, float*, uint64_t, u
 template __global__ void element_kernel<bf16>(const bf16*, bf16*, uint64_t, uint64_t);
 template __global__ void element_kernel<fp16>(const fp16*, fp16*, uint64_t, uint64_t);
 
-#define GESSO_INSTANTIATE_CODEC(...) \
-    template __global__ void codec_kernel<__VA_ARGS__>( \
+#define GESSO_INSTANTIATE_CODEC(...)                                                                         \
+    template __global__ void codec_kernel<__VA_ARGS__>(                                                      \
         const float*, compressed_ref<__VA_ARGS__>, float*, uint64_t, uint64_t);
 GESSO_INSTANTIATE_CODEC(codec<float32, identity, unscaled>)
 GESSO_INSTANTIATE_CODEC(codec<bfloat16, identity, unscaled>)

@@ -54,6 +54,18 @@ __device__ __forceinline__ float hardware_fused_multiply_add(float a, float b, f
     return result;
 }
 
+// The smaller number; NaN where one is NaN (fminf takes the other).
+__device__ __forceinline__ float minimum_or_nan(float a, float b)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    float result;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+    return result;
+#else
+    return a < b ? a : (b == b ? (a == a ? b : a) : b);
+#endif
+}
+
 // The format of the conversion instruction that Format's is, if any.
 enum class converts_as { nothing, e4m3, e5m2 };
 template<class Format>
@@ -74,7 +86,7 @@ struct hardware_conversion {};
 template<class Format, class Conversion = hardware_conversion>
 __device__ __forceinline__ uint32_t encode_pair(float low, float high)
 {
-    static_assert(Format::bits == 8, "gesso::encode_pair: the format has 8 bits");
+    static_assert(Format::bits == 8);
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
     constexpr bool by_instruction = standard::is_same_v<Conversion, hardware_conversion>;
     if constexpr (by_instruction && hardware_format<Format> == converts_as::e4m3) {
@@ -90,6 +102,56 @@ __device__ __forceinline__ uint32_t encode_pair(float low, float high)
     {
         return uint32_t{encode<Format>(low)} | (uint32_t{encode<Format>(high)} << 8);
     }
+}
+
+__device__ __forceinline__ float decode_fp16(uint32_t code)
+{
+    float result;
+    asm("{.reg .b16 c; cvt.u16.u32 c, %1; cvt.f32.f16 %0, c;}" : "=f"(result) : "r"(code));
+    return result;
+}
+
+// Two 8-bit codes, the first in the low byte, to their numbers: by the device's instruction where there is one (sm_89 and
+// later), else by decode(); the numbers are the same.
+struct number_pair {
+    float low, high;
+};
+template<class Format, class Conversion = hardware_conversion>
+__device__ __forceinline__ number_pair decode_pair(uint32_t codes)
+{
+    static_assert(Format::bits == 8);
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+    if constexpr (standard::is_same_v<Conversion, hardware_conversion> && hardware_format<Format> != converts_as::nothing) {
+        uint32_t halves;
+        if constexpr (hardware_format<Format> == converts_as::e4m3) {
+            asm("{.reg .b16 c; cvt.u16.u32 c, %1; cvt.rn.f16x2.e4m3x2 %0, c;}" : "=r"(halves) : "r"(codes));
+        } else {
+            asm("{.reg .b16 c; cvt.u16.u32 c, %1; cvt.rn.f16x2.e5m2x2 %0, c;}" : "=r"(halves) : "r"(codes));
+        }
+        return {decode_fp16(halves & 0xFFFFu), decode_fp16(halves >> 16)};
+    } else
+#endif
+    {
+        return {decode<Format>(static_cast<typename Format::code_type>(codes & 0xFFu)),
+            decode<Format>(static_cast<typename Format::code_type>(codes >> 8 & 0xFFu))};
+    }
+}
+
+// a / Format's max, correctly rounded, without a division: one step of Newton's from the product with the reciprocal
+// (Markstein's theorem: the reciprocal of a constant is correctly rounded). a is at least the floor of scaled groups.
+template<class Format>
+__device__ __forceinline__ float divide_by_max(float a)
+{
+    constexpr float reciprocal = 1.0f / (Format::max)();
+    const float quotient = multiply(a, reciprocal);
+    return fused_multiply_add(fused_multiply_add(negate(quotient), (Format::max)(), a), reciprocal, quotient);
+}
+// 1 / a, correctly rounded.
+__device__ __forceinline__ float reciprocal_of(float a)
+{
+    float result;
+    asm("rcp.rn.f32 %0, %1;" : "=f"(result) : "f"(a));
+    return result;
 }
 
 // fp32 to two bf16 in one word, `low` in the low half: to nearest. NaN becomes 0x7FFF, as encode() makes it.
@@ -112,13 +174,6 @@ __device__ __forceinline__ uint32_t encode_fp16_pair(float low, float high)
         : "f"(low), "f"(high));
     return codes;
 }
-__device__ __forceinline__ float decode_fp16(uint32_t code)
-{
-    float result;
-    asm("{.reg .b16 c; cvt.u16.u32 c, %1; cvt.f32.f16 %0, c;}" : "=f"(result) : "r"(code));
-    return result;
-}
-
 }  // namespace detail
 
 }  // namespace gesso

@@ -4,116 +4,12 @@
 // the same statistics, exponents and scales.
 #pragma once
 
-#include <gesso/encoding/hardware.cuh>
+#include <gesso/level/hardware_parameters.cuh>
 #include <gesso/level/packed.cuh>
 
 namespace gesso {
 
 namespace detail {
-
-// Are there codes in this word that the short way to decode does not take: zero, subnormal, infinity or NaN? May say yes
-// too often, never no.
-template<class Format>
-__device__ __forceinline__ bool has_special_codes(uint32_t word)
-{
-    constexpr uint32_t bytes = 0x01010101u;
-    constexpr uint32_t exponent_mask = (Format::magnitude_mask & ~((1u << Format::mantissa_bits) - 1u)) * bytes;
-    if constexpr (Format::sign_bits == 1) {
-        const uint32_t below_normal = (word & exponent_mask) - (bytes << Format::mantissa_bits);
-        const uint32_t above_max = (word & (Format::magnitude_mask * bytes)) + (0x7Fu - Format::max_code) * bytes;
-        return ((below_normal | above_max) & (0x80u * bytes)) != 0;
-    } else {
-        const uint32_t field = word & exponent_mask;
-        const uint32_t from_nan = ~word;
-        return ((((field - bytes) & ~field) | ((from_nan - bytes) & ~from_nan)) & (0x80u * bytes)) != 0;
-    }
-}
-
-// Byte `byte` of log2(1 + f) - f in units of 2^-16, for four fractions f = (first + i) / 2^MantissaBits in a word: a
-// table that one byte permutation looks up for four codes.
-template<class Format>
-constexpr GESSO_HOST_DEVICE uint32_t log2_excess_bytes(int first, int byte)
-{
-    uint32_t word = 0;
-    for (int i = 0; i < 4; ++i) {
-        const uint32_t fraction = static_cast<uint32_t>(first + i) << (23 - Format::mantissa_bits) & 0x7FFFFFu;
-        const uint32_t excess = (static_cast<uint32_t>(log2_fixed(0x3F800000u | fraction)) - fraction + 64u) >> 7;
-        word |= ((excess >> (8 * byte)) & 0xFFu) << (8 * i);
-    }
-    return word;
-}
-
-// How values are made of codes in hardware math, for a group with parameters known.
-template<class Codec, class Expansion = typename Codec::expansion>
-struct hardware_reader {
-    float inverse_k;
-    float log2_amax;
-
-    static __device__ __forceinline__ hardware_reader load(typename Codec::scale_code_type amax, uint8_t exponent)
-    {
-        const float log2_amax = hardware_log2(gesso::decode<typename Codec::scale_format>(amax));
-        if constexpr (Expansion::needs_amin) {
-            // Zero bytes are zeros: there k must only be finite.
-            const float sixteenths = static_cast<float>(exponent == 0 ? uint8_t{1} : exponent);
-            return {hardware_reciprocal(sixteenths) * Expansion::denominator, log2_amax};
-        } else {
-            return {static_cast<float>(Expansion::denominator) / Expansion::numerator, log2_amax};
-        }
-    }
-};
-template<class Codec>
-struct hardware_reader<Codec, identity> {
-    typename Codec::parameters with;
-
-    static __device__ __forceinline__ hardware_reader load(typename Codec::scale_code_type scale, uint8_t)
-    {
-        if constexpr (Codec::has_scale) {
-            hardware_reader result;
-            result.with.scale = gesso::decode<typename Codec::scale_format>(scale);
-            return result;
-        } else {
-            return {};
-        }
-    }
-};
-
-// How codes are made of values in hardware math: bent = 2^(k log2|x| + offset).
-template<class Codec, class Expansion = typename Codec::expansion>
-struct hardware_writer {
-    float k;
-    float offset;
-    float curvature;     // 1 - 1/k
-    uint32_t amax_bits;  // as stored: 0 for an all-zero group
-    int numerator;
-    bool reaches_subnormals;  // may a bent element be rounded to a subnormal code or to zero?
-};
-template<class Codec>
-struct hardware_writer<Codec, identity> {
-    typename Codec::parameters with;
-};
-
-// 16 k of dynamic_power::sixteenths, the same for every group: by the special-function unit where its error cannot matter,
-// else by the integer way. amax_bits >= amin_bits >= 2^-126.
-template<class Format, class Expansion>
-__device__ __forceinline__ int sixteenths_of(uint32_t amax_bits, uint32_t amin_bits)
-{
-    const auto fraction = [](uint32_t bits) { return hardware_log2(float_of((bits & 0x7FFFFFu) | 0x3F800000u)); };
-    const float whole = static_cast<float>(static_cast<int>(amax_bits >> 23) - static_cast<int>(amin_bits >> 23));
-    const float spread = whole + (fraction(amax_bits) - fraction(amin_bits));
-    constexpr float bound = static_cast<float>(Expansion::rule::template log2_bound<Format>()) * 0x1p-19f;  // 16 log2(bound)
-    const float inverse = hardware_reciprocal(spread);
-    const float quotient = hardware_fused_multiply_add(bound, inverse, 0x1p-13f);
-    // |error of spread| < 6e-7 + 2e-7 spread, and three roundings: a distance of less than this from a whole number is not
-    // to be trusted.
-    const float doubt = quotient * (1.5e-6f * inverse + 1e-6f);
-    const float nearest = rintf(quotient);
-    if (quotient < 256.5f && fabsf(quotient - nearest) < doubt) {
-        return Expansion::template sixteenths<Format>(log2_fixed(amax_bits) - log2_fixed(amin_bits));
-    }
-    const int floored = quotient < 256.5f ? static_cast<int>(quotient) : 256;
-    const int raised = floored < Expansion::rule::min_sixteenths ? Expansion::rule::min_sixteenths : floored;
-    return raised > Expansion::rule::max_sixteenths ? Expansion::rule::max_sixteenths : raised;
-}
 
 // The codec's arithmetic on packed codes of one thread, hardware math.
 template<class Codec>
@@ -142,7 +38,17 @@ struct packed_group<Codec, hardware_math> {
     static __device__ __forceinline__ writer fit(const typename Codec::statistic& known, int numerator)
     {
         if constexpr (!is_expanded) {
-            return {Codec::fit(known)};
+            if constexpr (Codec::has_scale && standard::is_same_v<typename Codec::scale_format, float32>) {
+                // Codec::fit() without its divisions; the same bits.
+                constexpr uint32_t floor_bits = Codec::group::floor_bits;
+                writer result;
+                result.with.scale =
+                    divide_by_max<format>(float_of(known.amax_bits < floor_bits ? floor_bits : known.amax_bits));
+                result.with.encode_factor = reciprocal_of(result.with.scale);
+                return result;
+            } else {
+                return {Codec::fit(known)};
+            }
         } else {
             using scale_format = typename Codec::scale_format;
             if constexpr (!Codec::has_exponent) numerator = expansion::numerator;
@@ -156,14 +62,13 @@ struct packed_group<Codec, hardware_math> {
             result.curvature = 1.0f - hardware_reciprocal(result.k);
             result.amax_bits = is_zero_group ? 0u : bits_of(amax);
             result.numerator = is_zero_group ? 0 : numerator;
+            result.reaches_subnormals = true;
             if constexpr (Codec::has_exponent) {
-                const float smallest = hardware_fused_multiply_add(
-                    result.k, hardware_log2(float_of(known.amin_bits)), result.offset);
-                // Half a step below the smallest normal number rounds up to it; the margin covers the approximations.
-                constexpr float log2_min_normal = static_cast<float>(log2_fixed(format::min_normal_bits)) * 0x1p-23f;
-                result.reaches_subnormals = smallest < log2_min_normal - 0.5f / (1 << format::mantissa_bits);
-            } else {
-                result.reaches_subnormals = true;
+                // A bound up to max / smallest normal number keeps elements in the normal range, but for the limit of k.
+                using rule = typename expansion::rule;
+                if constexpr (rule::template log2_bound<format>() <= min_normal_bound::log2_bound<format>()) {
+                    result.reaches_subnormals = numerator == rule::min_sixteenths;
+                }
             }
             return result;
         }
@@ -180,42 +85,75 @@ struct packed_group<Codec, hardware_math> {
         else return 0;
     }
 
+    // Do these codes need decode_some<..., Any = true>?
     template<int Items>
-    static __device__ __forceinline__ void decode(
-        const packed_codes<format, Items>& codes, const reader& with, float (&values)[Items])
+    static __device__ __forceinline__ bool are_special(const packed_codes<format, Items>& codes)
     {
-        if constexpr (!is_expanded) {
-            decode_plain(codes, with, values);
-        } else {
-            bool special = false;
-            if constexpr (format::bits == 8) {
-                GESSO_UNROLL
-                for (const uint32_t word : codes.words) special = special || has_special_codes<format>(word);
-            } else {
-                special = true;
+        uint32_t special = 0;
+        if constexpr (has_short_way) {
+            GESSO_UNROLL
+            for (const uint32_t word : codes.words) special |= special_codes<format>(word);
+        }
+        return (special & 0x80808080u) != 0;
+    }
+    // Codes [begin, begin + Count) to values; to their magnitudes where Signed is false, which is less work.
+    template<bool Signed, bool Any, int Count, int Items>
+    static __device__ __forceinline__ void decode_some(
+        const packed_codes<format, Items>& codes, int begin, const reader& with, item_values<Items>& values)
+    {
+        if constexpr (!is_expanded && format::bits == 8 && Count % 2 == 0) {
+            GESSO_UNROLL
+            for (int i = begin; i < begin + Count; i += 2) {
+                const number_pair pair = decode_pair<format>(codes.words[i / 4] >> (8 * (i % 4)));
+                values[i] = multiply(Signed ? pair.low : fabsf(pair.low), with.with.scale);
+                values[i + 1] = multiply(Signed ? pair.high : fabsf(pair.high), with.with.scale);
             }
-            if (special) decode_any(codes, with, values);
-            else decode_normal(codes, with, values);
+        } else {
+            GESSO_UNROLL
+            for (int i = begin; i < begin + Count; ++i) {
+                if constexpr (!is_expanded) values[i] = decode_plain(codes, i, with);
+                else if constexpr (has_short_way) values[i] = decode_normal<Signed>(codes, i, with);
+                else values[i] = decode_any(codes, i, with);
+                // A code has one value, whatever codes are beside it.
+                if constexpr (has_short_way && Any) {
+                    const uint32_t magnitude = codes.get(i) & format::magnitude_mask;
+                    const bool is_normal =
+                        magnitude >= uint32_t{format::min_normal_code} && magnitude <= uint32_t{format::max_code};
+                    if (!is_normal) values[i] = decode_any(codes, i, with);
+                }
+                if constexpr (!Signed) values[i] = fabsf(values[i]);
+            }
         }
     }
+    template<bool Signed = true, int Items>
+    static __device__ __forceinline__ void decode(
+        const packed_codes<format, Items>& codes, const reader& with, item_values<Items>& values)
+    {
+        if (are_special(codes)) decode_some<Signed, true, Items>(codes, 0, with, values);
+        else decode_some<Signed, false, Items>(codes, 0, with, values);
+    }
 
-    // values to codes. random(i): the bits for item i, asked under stochastic rounding alone. Values are finite or NaN and
-    // no denormals.
+    // values to codes. random(i): the bits for item i, asked under stochastic rounding alone. Item i rounds toward zero where
+    // bit i of `settles` is set. Values are finite or NaN and no denormals.
     template<class Rounding, class Underflow, int Items, class Random>
-    static __device__ __forceinline__ void encode(
-        const float (&values)[Items], const writer& with, packed_codes<format, Items>& codes, Random random)
+    static __device__ __forceinline__ void encode(const item_values<Items>& values, const writer& with,
+        packed_codes<format, Items>& codes, Random random, uint32_t settles = 0)
     {
         if constexpr (format::bits != 8) {
             static_assert(!is_expanded, "gesso::packed_group: an expanded group has codes of 8 bits");
             GESSO_UNROLL
-            for (int i = 0; i < Items; ++i) codes.set(i, encode_one<Rounding, Underflow>(values[i], with, random, i));
+            for (int i = 0; i < Items; ++i) {
+                codes.set(i, encode_one<Rounding, Underflow>(values[i], with, random, i, settles));
+            }
         } else if constexpr (!is_expanded && is_stochastic<Rounding>) {
             GESSO_UNROLL
-            for (int i = 0; i < Items; ++i) codes.set(i, encode_one<Rounding, Underflow>(values[i], with, random, i));
+            for (int i = 0; i < Items; ++i) {
+                codes.set(i, encode_one<Rounding, Underflow>(values[i], with, random, i, settles));
+            }
         } else if constexpr (is_stochastic<Rounding>) {
-            encode_stochastically<Underflow>(values, with, codes, random);
+            encode_stochastically<Underflow>(values, with, codes, random, settles);
         } else {
-            encode_nearest<Underflow>(values, with, codes);
+            encode_nearest<Underflow>(values, with, codes, settles);
         }
     }
 
@@ -224,101 +162,58 @@ private:
     static constexpr bool is_stochastic = standard::is_same_v<Rounding, stochastic>;
     static constexpr int fraction_bits = 23 - format::mantissa_bits;
 
-    template<int Items>
-    static __device__ __forceinline__ void decode_plain(
-        const packed_codes<format, Items>& codes, const reader& with, float (&values)[Items])
-    {
-        GESSO_UNROLL
-        for (int i = 0; i < Items; ++i) {
-            float value;
-            if constexpr (hardware_format<format> == converts_as::nothing) {
-                value = gesso::decode<format>(codes.get(i));
-            } else {
-                value = decode_by_product(codes.get(i));
-            }
-            if constexpr (Codec::has_scale) values[i] = multiply(value, with.with.scale);
-            else values[i] = value;
-        }
-    }
+    // Where the logarithm of a code can be had without the special-function unit: see decode_normal().
+    static constexpr bool has_short_way =
+        is_expanded && format::bits == 8 && format::mantissa_bits <= 4
+        && (format::sign_bits == 1 || format::special_values == special::finite_nan);
 
-    // A code of 8 bits to its value by one product: the code's fields, put where fp32 has its own, are the value times a
-    // power of two, a denormal where the code is subnormal.
-    static __device__ __forceinline__ float decode_by_product(uint32_t code)
+    template<int Items>
+    static __device__ __forceinline__ float decode_plain(
+        const packed_codes<format, Items>& codes, int i, const reader& with)
     {
-        const uint32_t magnitude = code & format::magnitude_mask;
-        const uint32_t sign = (code & format::sign_mask) << (32 - format::bits);
-        constexpr uint32_t lift = static_cast<uint32_t>(254 - format::bias) << 23;
-        const float value = multiply(float_of(sign | (magnitude << fraction_bits)), float_of(lift));
-        return magnitude > uint32_t{format::max_code} ? float_of(0x7FFFFFFFu) : value;
+        float value;
+        if constexpr (format::bits == 8) value = decode_by_product<format>(codes.get(i));
+        else value = gesso::decode<format>(codes.get(i));
+        if constexpr (Codec::has_scale) return multiply(value, with.with.scale);
+        else return value;
     }
 
     // amax 2^((log2 value - log2 max) / k), any code.
     template<int Items>
-    static __device__ __forceinline__ void decode_any(
-        const packed_codes<format, Items>& codes, const reader& with, float (&values)[Items])
+    static __device__ __forceinline__ float decode_any(
+        const packed_codes<format, Items>& codes, int i, const reader& with)
     {
         const float offset = hardware_fused_multiply_add(-log2_max, with.inverse_k, with.log2_amax);
-        GESSO_UNROLL
-        for (int i = 0; i < Items; ++i) {
-            float value;
-            if constexpr (format::bits == 8) value = decode_by_product(codes.get(i));
-            else value = gesso::decode<format>(codes.get(i));
-            const float power =
-                hardware_exp2(hardware_fused_multiply_add(hardware_log2(fabsf(value)), with.inverse_k, offset));
-            values[i] = float_of(bits_of(power) | (bits_of(value) & 0x80000000u));
-        }
+        float value;
+        if constexpr (format::bits == 8) value = decode_by_product<format>(codes.get(i));
+        else value = gesso::decode<format>(codes.get(i));
+        const float power =
+            hardware_exp2(hardware_fused_multiply_add(hardware_log2(fabsf(value)), with.inverse_k, offset));
+        return float_of(bits_of(power) | (bits_of(value) & 0x80000000u));
     }
 
-    // The same for codes in the normal range of an 8-bit format. The logarithm of a code is linear in the code but for an
+    // The same for a code in the normal range of an 8-bit format. The logarithm of a code is linear in the code but for an
     // excess that the mantissa alone decides: no conversion and no logarithm are asked of the special-function unit, which
-    // is what binds an optimizer step.
-    template<int Items>
-    static __device__ __forceinline__ void decode_normal(
-        const packed_codes<format, Items>& codes, const reader& with, float (&values)[Items])
+    // is what binds an optimizer step. (What four codes share is written for each and computed once.)
+    template<bool Signed, int Items>
+    static __device__ __forceinline__ float decode_normal(
+        const packed_codes<format, Items>& codes, int i, const reader& with)
     {
-        if constexpr (format::bits != 8 || format::mantissa_bits > 3 || format::sign_bits == 0) {
-            decode_any(codes, with, values);
-        } else {
-            // fixed = 65536 (log2 value + bias) as an integer below 2^23, read as the float 2^23 + fixed.
-            constexpr float bias_and_base = static_cast<float>(format::bias) + 128.0f;
-            const float slope = with.inverse_k * 0x1p-16f;
-            const float offset =
-                hardware_fused_multiply_add(-(log2_max + bias_and_base), with.inverse_k, with.log2_amax);
-            constexpr uint32_t mantissa_mask = ((1u << format::mantissa_bits) - 1u) * 0x01010101u;
-            GESSO_UNROLL
-            for (int i = 0; i < Items; ++i) {
-                const uint32_t word = codes.words[i / 4];
-                // One nibble a code selects from eight bytes (for two mantissa bits, from the first four).
-                uint32_t selector = word & mantissa_mask;
-                selector = __byte_perm(selector | (selector >> 4), 0u, 0x4420);
-                const uint32_t low =
-                    __byte_perm(log2_excess_bytes<format>(0, 0), log2_excess_bytes<format>(4, 0), selector);
-                const uint32_t high =
-                    __byte_perm(log2_excess_bytes<format>(0, 1), log2_excess_bytes<format>(4, 1), selector);
-                const uint32_t pair = __byte_perm(low, high, i % 4 < 2 ? 0x5140 : 0x7362);
-                const uint32_t based = __byte_perm(pair, 0x4B00u, i % 2 == 0 ? 0x5410 : 0x5432);
-                const uint32_t code = __byte_perm(word & 0x7F7F7F7Fu, 0u, 0x4440u | static_cast<uint32_t>(i % 4));
-                const uint32_t fixed = code * (65536u >> format::mantissa_bits) + based;
-                const float power = hardware_exp2(hardware_fused_multiply_add(float_of(fixed), slope, offset));
-                values[i] = float_of(bits_of(power) | ((word << (24 - 8 * (i % 4))) & 0x80000000u));
-            }
-        }
-    }
-
-    // The value whose nearest code is what Underflow wants: its own code in the normal range.
-    template<class Underflow>
-    static __device__ __forceinline__ float settle_underflow(float scaled, bool nonzero)
-    {
-        if constexpr (standard::is_same_v<Underflow, keep>) {
-            constexpr float smallest = format::min_positive();
-            return nonzero && fabsf(scaled) < smallest ? copysignf(smallest, scaled) : scaled;
-        } else if constexpr (standard::is_same_v<Underflow, flush>) {
-            // Half a step below the smallest normal number rounds up to it.
-            constexpr float edge = format::min_normal() - 0.5f * format::min_positive();
-            return fabsf(scaled) < edge ? scaled * 0.0f : scaled;
-        } else {
-            return scaled;
-        }
+        // fixed = 65536 (log2 value + bias) as an integer below 2^23, read as the float 2^23 + fixed.
+        constexpr float bias_and_base = static_cast<float>(format::bias) + 128.0f;
+        const float slope = with.inverse_k * 0x1p-16f;
+        const float offset = hardware_fused_multiply_add(-(log2_max + bias_and_base), with.inverse_k, with.log2_amax);
+        const uint32_t word = codes.words[i / 4];
+        const uint32_t low = log2_excess_of<format>(word, 0);
+        const uint32_t high = log2_excess_of<format>(word, 1);
+        const uint32_t pair = __byte_perm(low, high, i % 4 < 2 ? 0x5140 : 0x7362);
+        const uint32_t based = __byte_perm(pair, 0x4B00u, i % 2 == 0 ? 0x5410 : 0x5432);
+        const uint32_t magnitudes = word & (format::magnitude_mask * 0x01010101u);
+        const uint32_t code = __byte_perm(magnitudes, 0u, 0x4440u | static_cast<uint32_t>(i % 4));
+        const uint32_t fixed = code * (65536u >> format::mantissa_bits) + based;
+        const float power = hardware_exp2(hardware_fused_multiply_add(float_of(fixed), slope, offset));
+        if constexpr (!Signed || format::sign_bits == 0) return power;
+        else return float_of(bits_of(power) | ((word << (24 - 8 * (i % 4))) & 0x80000000u));
     }
 
     static __device__ __forceinline__ float bent(float value, const writer& with)
@@ -331,101 +226,145 @@ private:
 
     template<class Underflow, int Items>
     static __device__ __forceinline__ void encode_nearest(
-        const float (&values)[Items], const writer& with, packed_codes<format, Items>& codes)
+        const item_values<Items>& values, const writer& with, packed_codes<format, Items>& codes, uint32_t settles)
     {
-        float scaled[Items];
+        bool is_rare = settles != 0;
+        if constexpr (is_expanded && !standard::is_same_v<Underflow, gradual>) {
+            is_rare = is_rare || with.reaches_subnormals;
+        }
+        if constexpr (is_expanded && format::sign_bits == 0 && hardware_format<format> == converts_as::nothing) {
+            encode_normal<Underflow>(values, with, codes, settles);
+        } else if (is_rare) encode_nearest_words<Underflow, true>(values, with, codes, settles);
+        else encode_nearest_words<Underflow, false>(values, with, codes, 0u);
+    }
+
+    // Bent values to codes of an unsigned format that has no conversion instruction, to nearest with ties upward (a bent
+    // value is a tie by chance alone). Items that settle or are not in the normal range are then done again, one by one.
+    template<class Underflow, int Items>
+    static __device__ __forceinline__ void encode_normal(
+        const item_values<Items>& values, const writer& with, packed_codes<format, Items>& codes, uint32_t settles)
+    {
+        constexpr uint32_t to_code = (1u << (fraction_bits - 1)) - (static_cast<uint32_t>(127 - format::bias) << 23);
+        float smallest = (format::max)();
         GESSO_UNROLL
         for (int i = 0; i < Items; ++i) {
-            if constexpr (is_expanded) {
-                scaled[i] = bent(values[i], with);
-            } else {
-                scaled[i] = settle_underflow<Underflow>(
-                    multiply(values[i], with.with.encode_factor), values[i] != 0.0f);
-                if (format::sign_bits == 0) scaled[i] = fmaxf(scaled[i], 0.0f);
-            }
+            const float power = bent(values[i], with);
+            smallest = minimum_or_nan(smallest, power);
+            codes.append(i, (bits_of(power) + to_code) >> fraction_bits);
         }
-        if constexpr (is_expanded && !standard::is_same_v<Underflow, gradual>) {
-            if (with.reaches_subnormals) {
-                GESSO_UNROLL
-                for (int i = 0; i < Items; ++i) {
-                    scaled[i] = settle_underflow<Underflow>(scaled[i], values[i] != 0.0f);
-                }
-            }
+        if (settles == 0 && smallest >= format::min_normal()) return;
+        GESSO_UNROLL
+        for (int i = 0; i < Items; ++i) {
+            const bool is_normal = bent(values[i], with) >= format::min_normal();
+            if (is_normal && (settles >> i & 1u) == 0) continue;
+            codes.replace(i, gesso::encode<format>(scaled<Underflow, true>(values[i], with, settles >> i)));
         }
+    }
+    // Rare: elements may settle, and bent ones may fall below the normal range.
+    template<class Underflow, bool Rare, int Items>
+    static __device__ __forceinline__ void encode_nearest_words(
+        const item_values<Items>& values, const writer& with, packed_codes<format, Items>& codes, uint32_t settles)
+    {
         GESSO_UNROLL
         for (int i = 0; i < Items; i += 2) {
-            const uint32_t pair = encode_pair<format>(scaled[i], i + 1 < Items ? scaled[(i + 1) % Items] : 0.0f);
+            const float low = scaled<Underflow, Rare>(values[i], with, settles >> i);
+            const float high = i + 1 < Items ? scaled<Underflow, Rare>(values[(i + 1) % Items], with, settles >> (i + 1)) : 0.0f;
+            const uint32_t pair = encode_pair<format>(low, high);
             codes.words[i / 4] = i % 4 == 0 ? pair : codes.words[i / 4] | (pair << 16);
         }
     }
 
+    // A value in the units of its code, such that rounding to nearest gives what Underflow and bit 0 of `settles` want.
+    template<class Underflow, bool Rare>
+    static __device__ __forceinline__ float scaled(float value, const writer& with, uint32_t settles)
+    {
+        float result;
+        if constexpr (is_expanded) {
+            result = bent(value, with);
+            if constexpr (Rare) result = settle_underflow<format, Underflow>(result, value != 0.0f);
+        } else {
+            result = settle_underflow<format, Underflow>(multiply(value, with.with.encode_factor), value != 0.0f);
+            if constexpr (format::sign_bits == 0) result = fmaxf(result, 0.0f);
+        }
+        if (Rare && (settles & 1u) != 0) result = toward_zero_code<format, Underflow>(result);
+        return result;
+    }
+
     template<class Rounding, class Underflow, class Random>
     static __device__ __forceinline__ typename format::code_type encode_one(
-        float value, const writer& with, Random random, int item)
+        float value, const writer& with, Random random, int item, uint32_t settles)
     {
+        if ((settles >> item & 1u) != 0) return Codec::encode(value, with.with, toward_zero{}, Underflow{});
         if constexpr (is_stochastic<Rounding>) return Codec::encode(value, with.with, random(item), Underflow{});
         else return Codec::encode(value, with.with, nearest_even{}, Underflow{});
+    }
+
+    // Bits that are all zeros round nothing away from zero.
+    template<class Random>
+    static __device__ __forceinline__ uint32_t drawn(Random random, int item, uint32_t settles)
+    {
+        return random(item).bits & ((settles >> item & 1u) - 1u);
     }
 
     // Stochastic rounding of bent values, unbiased in the decoded value as rounds_away_bent() is: what is cut off, moved by
     // the correction, plus a random number below one step carries into the code or does not.
     template<class Underflow, int Items, class Random>
     static __device__ __forceinline__ void encode_stochastically(
-        const float (&values)[Items], const writer& with, packed_codes<format, Items>& codes, Random random)
+        const item_values<Items>& values, const writer& with, packed_codes<format, Items>& codes, Random random,
+        uint32_t settles)
     {
         constexpr uint32_t step = 1u << fraction_bits;
         constexpr uint32_t exponent_base = static_cast<uint32_t>(127 - format::bias) << 23;
         // (hi - lo) / (2 q) = 2^-mantissa_bits / (2 s) for the significand s in [1, 2); 1/s by a line, within 0.043.
         const float weight = with.curvature * (0.5f / (1 << format::mantissa_bits)) * static_cast<float>(step);
-        bool has_nan = false;
+        const float slope = -0.5f * weight;
+        const float start = 1.4571f * weight;
+        float smallest = (format::max)();
         GESSO_UNROLL
         for (int i = 0; i < Items; ++i) {
             const float power = fabsf(bent(values[i], with));
-            has_nan = has_nan || power != power;
+            smallest = minimum_or_nan(smallest, power);
             const uint32_t bits = bits_of(fminf(power, (format::max)()));
             const float one_plus_p = float_of(0x3F800000u | ((bits << format::mantissa_bits) & 0x7FFFFFu));
             const float significand = float_of(0x3F800000u | (bits & 0x7FFFFFu));
             const float variance = hardware_fused_multiply_add(3.0f - one_plus_p, one_plus_p, -2.0f);  // p (1 - p)
-            const float inverse = hardware_fused_multiply_add(significand, -0.5f, 1.4571f);
             // Added to 2^23 * 1.5 the correction is an integer in the low bits of a float.
-            const float moved = hardware_fused_multiply_add(hardware_multiply(variance, inverse), weight, 0x1.8p23f);
+            const float moved = hardware_fused_multiply_add(
+                variance, hardware_fused_multiply_add(significand, slope, start), 0x1.8p23f);
+            constexpr uint32_t constant = 0u - 0x4B400000u - exponent_base;
             const uint32_t carried =
-                bits + (bits_of(moved) - 0x4B400000u) + (step - 1u - (random(i).bits >> (32 - fraction_bits)));
-            uint32_t code = (carried - exponent_base) >> fraction_bits;
-            // A representable value stays: the correction is zero there, and so is what is cut off.
+                bits + bits_of(moved) + ((drawn(random, i, settles) >> (32 - fraction_bits)) + constant);
+            uint32_t code = carried >> fraction_bits;
             if constexpr (format::sign_bits == 1) code |= (bits_of(values[i]) >> 24) & 0x80u;
-            codes.words[i / 4] = i % 4 == 0 ? code : codes.words[i / 4] | (code << (8 * (i % 4)));
+            codes.append(i, code);
         }
-        if (with.reaches_subnormals || with.amax_bits == 0 || has_nan) {
-            GESSO_UNROLL
-            for (int i = 0; i < Items; ++i) codes.set(i, stochastic_any<Underflow>(values[i], with, random(i)));
+        if (smallest >= format::min_normal()) return;
+        GESSO_UNROLL
+        for (int i = 0; i < Items; ++i) {
+            if (fabsf(bent(values[i], with)) >= format::min_normal()) continue;
+            codes.replace(i, stochastic_subnormal<Underflow>(values[i], with, {drawn(random, i, settles)}));
         }
     }
 
-    // The same for one value wherever it lies: between subnormal codes both neighbours are decoded.
+    // The same for a value below the normal range, where both neighbours are decoded; and for NaN.
     template<class Underflow>
-    static __device__ __forceinline__ typename format::code_type stochastic_any(
+    static __device__ __forceinline__ typename format::code_type stochastic_subnormal(
         float value, const writer& with, stochastic_bits random)
     {
         if (!is_finite(value)) return code_for_nan<format>();
         const bool negative = format::sign_bits == 1 && (bits_of(value) >> 31) != 0;
         if (with.amax_bits == 0 || is_zero(value)) return finish<format, gradual, saturating>(0u, negative, false);
-        const float power = fminf(fabsf(bent(value, with)), (format::max)());
-        const cut at = cut_to<format>(bits_of(power), negative);
+        const cut at = cut_to<format>(magnitude_bits(bent(value, with)), negative);
         bool moves = false;
-        if (at.code >= uint32_t{format::min_normal_code}) {
-            const float significand = static_cast<float>((bits_of(power) & 0x7FFFFFu) | 0x800000u);
-            moves = rounds_away_bent(random, at, with.curvature,
-                hardware_multiply(static_cast<float>(1u << at.shift) * 0.5f, hardware_reciprocal(significand)));
-        } else if (at.remainder != 0) {
+        if (at.remainder != 0) {
             const float inverse_k = hardware_reciprocal(with.k);
             const auto value_of = [&](uint32_t code) {
-                const float distance = hardware_log2(decode_by_product(code)) - log2_max;
+                const float distance = hardware_log2(decode_by_product<format>(code)) - log2_max;
                 return hardware_multiply(float_of(with.amax_bits), hardware_exp2(distance * inverse_k));
             };
             const float low = value_of(at.code);
             const float high = value_of(at.code + 1u);
-            moves = static_cast<float>(random.bits >> 8) * 0x1p-24f * (high - low) < fabsf(value) - low;
+            moves = static_cast<float>(~random.bits >> 8) * 0x1p-24f * (high - low) < fabsf(value) - low;
         }
         return finish<format, Underflow, saturating>(at.code + (moves ? 1u : 0u), negative, true);
     }

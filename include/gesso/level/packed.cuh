@@ -8,6 +8,14 @@
 
 namespace gesso {
 
+namespace detail {
+
+// Items numbers of one thread. (The bound is unsigned, or compilers warn of its sign.)
+template<int Items>
+using item_values = float[static_cast<unsigned>(Items)];
+
+}  // namespace detail
+
 // Items codes of Format in 32-bit words, the first in the lowest bits. All indices must be known when loops are unrolled.
 template<class Format, int Items>
 struct packed_codes {
@@ -27,68 +35,87 @@ struct packed_codes {
         const uint32_t shifted = uint32_t{code} << (item % per_word * Format::bits);
         words[item / per_word] = item % per_word == 0 ? shifted : words[item / per_word] | shifted;
     }
+    // The same for 8-bit codes by one byte permutation; a code that is not to be used may have more bits.
+    __device__ __forceinline__ void append(int item, uint32_t code)
+    {
+        uint32_t& word = words[item / 4];
+        word = item % 4 == 0 ? code : __byte_perm(word, code, item % 4 == 1 ? 0x7740 : item % 4 == 2 ? 0x7410 : 0x4210);
+    }
+    // Replaces one 8-bit code that was set before.
+    __device__ __forceinline__ void replace(int item, uint32_t code)
+    {
+        uint32_t& word = words[item / 4];
+        word = (word & ~(0xFFu << (8 * (item % 4)))) | (code << (8 * (item % 4)));
+    }
 };
 
 namespace detail {
 
-// What one thread's items add to a statistic, kept in the form that takes the fewest instructions: amax by the float
-// maximum, which skips NaN; amin by the unsigned minimum of 2 * bits - 1, which drops the sign and puts zero last.
-// Preconditions: no denormals. An infinity shows as amax = infinity: the caller must look for it.
-template<bool NeedsAmin>
+// What one thread's items add to a statistic, by the fewest instructions: float maximum and minimum of magnitudes, which
+// skip NaN; or, for values that are never negative (Signed false), unsigned ones of bits, of which one instruction takes
+// two. Preconditions: no denormals. Zeros and infinities are not skipped: is_regular() says that there were none, else the
+// values must be observed again, one by one.
+template<bool NeedsAmin, bool Signed>
 struct quick_statistic {
-    float amax = 0.0f;
-    uint32_t doubled_amin = 0xFFFFFFFFu;
+    uint32_t amax_bits = 0;
+    uint32_t amin_bits = 0x7F800000u;
 
     __device__ __forceinline__ void observe(float value)
     {
-        amax = fmaxf(amax, fabsf(value));
-        if constexpr (NeedsAmin) {
-            const uint32_t doubled = 2u * bits_of(value) - 1u;
-            doubled_amin = doubled < doubled_amin ? doubled : doubled_amin;
+        if constexpr (Signed) {
+            amax_bits = bits_of(fmaxf(float_of(amax_bits), fabsf(value)));
+            if constexpr (NeedsAmin) amin_bits = bits_of(fminf(float_of(amin_bits), fabsf(value)));
+        } else {
+            const uint32_t bits = bits_of(value);
+            amax_bits = bits > amax_bits ? bits : amax_bits;
+            if constexpr (NeedsAmin) amin_bits = bits < amin_bits ? bits : amin_bits;
         }
     }
+    __device__ __forceinline__ bool is_regular() const { return amax_bits < 0x7F800000u && (!NeedsAmin || amin_bits != 0); }
+    __device__ __forceinline__ auto known() const
+    {
+        if constexpr (NeedsAmin) return range_statistic{amax_bits, amin_bits};
+        else return amax_statistic{amax_bits};
+    }
 };
-template<bool NeedsAmin>
-using statistic_for = standard::conditional_t<NeedsAmin, range_statistic, amax_statistic>;
 
-__device__ __forceinline__ range_statistic known(const quick_statistic<true>& quick)
-{
-    return {bits_of(quick.amax), quick.doubled_amin == 0xFFFFFFFFu ? 0x7F800000u : (quick.doubled_amin >> 1) + 1u};
-}
-__device__ __forceinline__ amax_statistic known(const quick_statistic<false>& quick) { return {bits_of(quick.amax)}; }
-
-// item -> its random bits, for Items elements from `first` on (a multiple of 4, or Items is below 4): one hash for four.
-template<int Items>
-struct item_hashes {
-    uint32_t hashes[(Items + 3) / 4];
+// item -> its random bits, for elements from 4 * block on. The hash that four items share is found where they ask for it, so
+// that no register holds it for longer.
+struct block_bits {
+    stochastic source;
+    uint64_t block;
 
     __device__ __forceinline__ stochastic_bits operator()(int item) const
     {
-        return stochastic::draw(hashes[item / 4], static_cast<uint32_t>(item % 4));
+        return stochastic::draw(
+            source.hash_of_block(block + static_cast<uint32_t>(item / 4)), static_cast<uint32_t>(item % 4));
     }
+};
+// The same for elements from `first` on, wherever that is.
+struct per_item_bits {
+    stochastic source;
+    index_t first;
+
+    __device__ __forceinline__ stochastic_bits operator()(int item) const { return source.at(first + item); }
 };
 struct no_bits {
     __device__ __forceinline__ stochastic_bits operator()(int) const { return {0u}; }
 };
-template<int Items>
-__device__ __forceinline__ item_hashes<Items> item_bits(const stochastic& source, index_t first)
-{
-    item_hashes<Items> result;
-    GESSO_UNROLL
-    for (int i = 0; i < (Items + 3) / 4; ++i) {
-        result.hashes[i] = source.hash_of_block((static_cast<uint64_t>(first) >> 2) + static_cast<uint64_t>(i));
-    }
-    return result;
-}
-template<int Items, class Rounding>
-__device__ __forceinline__ no_bits item_bits(const Rounding&, index_t)
+template<class Rounding>
+__device__ __forceinline__ no_bits bits_from(const Rounding&, index_t)
 {
     return {};
+}
+// `first` is a multiple of 4.
+__device__ __forceinline__ block_bits bits_from(const stochastic& source, index_t first)
+{
+    return {source, static_cast<uint64_t>(first) >> 2};
 }
 
 // A codec's arithmetic on the packed codes of one thread. Exact math here; hardware math in level/hardware_group.cuh.
 //   load    stored bytes of a group -> reader        fit   statistic (and numerator_of it) -> writer
 //   decode  codes, reader -> values                  encode  values, writer, random bits -> codes
+//   decode_some  a part of them, by the way that are_special() asks for
 template<class Codec, class Math>
 struct packed_group;
 
@@ -112,19 +139,35 @@ struct packed_group<Codec, exact_math> {
     static __device__ __forceinline__ uint8_t exponent_code(const writer& with) { return Codec::exponent_code(with); }
 
     template<int Items>
-    static __device__ __forceinline__ void decode(
-        const packed_codes<format, Items>& codes, const reader& with, float (&values)[Items])
+    static __device__ __forceinline__ bool are_special(const packed_codes<format, Items>&)
+    {
+        return false;
+    }
+    template<bool Signed, bool Any, int Count, int Items>
+    static __device__ __forceinline__ void decode_some(
+        const packed_codes<format, Items>& codes, int begin, const reader& with, item_values<Items>& values)
     {
         GESSO_UNROLL
-        for (int i = 0; i < Items; ++i) values[i] = Codec::decode(codes.get(i), with);
+        for (int i = begin; i < begin + Count; ++i) {
+            const float value = Codec::decode(codes.get(i), with);
+            values[i] = Signed ? value : float_of(magnitude_bits(value));
+        }
+    }
+    template<bool Signed = true, int Items>
+    static __device__ __forceinline__ void decode(
+        const packed_codes<format, Items>& codes, const reader& with, item_values<Items>& values)
+    {
+        decode_some<Signed, true, Items>(codes, 0, with, values);
     }
     template<class Rounding, class Underflow, int Items, class Random>
-    static __device__ __forceinline__ void encode(
-        const float (&values)[Items], const writer& with, packed_codes<format, Items>& codes, Random random)
+    static __device__ __forceinline__ void encode(const item_values<Items>& values, const writer& with,
+        packed_codes<format, Items>& codes, Random random, uint32_t settles = 0)
     {
         GESSO_UNROLL
         for (int i = 0; i < Items; ++i) {
-            if constexpr (standard::is_same_v<Rounding, stochastic>) {
+            if ((settles >> i & 1u) != 0) {
+                codes.set(i, Codec::encode(values[i], with, toward_zero{}, Underflow{}));
+            } else if constexpr (standard::is_same_v<Rounding, stochastic>) {
                 codes.set(i, Codec::encode(values[i], with, random(i), Underflow{}));
             } else {
                 codes.set(i, Codec::encode(values[i], with, nearest_even{}, Underflow{}));

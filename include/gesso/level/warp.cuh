@@ -60,10 +60,11 @@ struct warp_codec {
     using reader = typename group::reader;  // parameters for decoding
     using writer = typename group::writer;  // parameters for encoding
     using codes = packed_codes<typename Codec::format, ItemsPerThread>;
+    using values_type = detail::item_values<ItemsPerThread>;
 
     // Stage one: the group's statistic, in every lane of the group. Values may be anything.
     static __device__ __forceinline__ statistic observe(
-        const float (&values)[ItemsPerThread], int valid = ItemsPerThread)
+        const values_type& values, int valid = ItemsPerThread)
     {
         statistic known;
         GESSO_UNROLL
@@ -88,18 +89,18 @@ struct warp_codec {
     // values to codes. rounding: nearest_even, or stochastic{seed, step} with the index of values[0] in the whole tensor,
     // a multiple of 4. In hardware math a denormal counts as zero and an infinity must have been made NaN.
     template<class Rounding = nearest_even, class Underflow = gradual>
-    static __device__ __forceinline__ codes encode(const float (&values)[ItemsPerThread], const writer& with,
+    static __device__ __forceinline__ codes encode(const values_type& values, const writer& with,
         const Rounding& rounding = {}, Underflow = {}, index_t first_element = 0)
     {
         codes result;
         group::template encode<Rounding, Underflow>(
-            values, with, result, detail::item_bits<ItemsPerThread>(rounding, first_element));
+            values, with, result, detail::bits_from(rounding, first_element));
         return result;
     }
 
     // Observe, fit and encode in a row; `with` receives the parameters to store.
     template<class Rounding = nearest_even, class Underflow = gradual>
-    static __device__ __forceinline__ codes compress(const float (&values)[ItemsPerThread], writer& with,
+    static __device__ __forceinline__ codes compress(const values_type& values, writer& with,
         const Rounding& rounding = {}, Underflow underflow = {}, index_t first_element = 0, int valid = ItemsPerThread)
     {
         with = fit(observe(values, valid));
@@ -111,7 +112,7 @@ struct warp_codec {
     {
         return group::load(scale, exponent);
     }
-    static __device__ __forceinline__ void decode(const codes& from, const reader& with, float (&values)[ItemsPerThread])
+    static __device__ __forceinline__ void decode(const codes& from, const reader& with, values_type& values)
     {
         group::decode(from, with, values);
     }

@@ -1,0 +1,281 @@
+// Copyright 2026 The Gesso authors. Licensed under the Apache License, Version 2.0.
+//
+// Instantiates the public templates, for the builds that cmake/header_tests.cmake tries. What is never instantiated is
+// never compiled, so a new public template needs a line here. Compiles as C++, as CUDA and with NVRTC; no macro names of
+// poisoned_macros.hpp. Lives in a namespace of its own with types of its own, as a user's code does.
+#pragma once
+
+#include "all_headers.hpp"
+
+#if defined(__CUDACC__)
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#endif
+
+namespace instantiate_all {
+
+struct e3m4 : gesso::float_format<1, 3, 4, gesso::special::finite_nan> {};
+struct e2m1 : gesso::float_format<1, 2, 1, gesso::special::none> {};
+struct own_rule : gesso::exponent_rule<gesso::full_range_bound, 4, 64> {};
+struct own_granularity {
+    static constexpr gesso::index_t group_size = 24;
+};
+
+template<class Format, class Rounding, class Underflow, class Saturation>
+GESSO_HOST_DEVICE float convert(float value, Rounding rounding, Underflow underflow, Saturation saturation)
+{
+    return gesso::decode<Format>(gesso::encode<Format>(value, rounding, underflow, saturation)) / (Format::max)();
+}
+
+GESSO_HOST_DEVICE inline gesso::stochastic_bits random_bits() { return gesso::stochastic{1, 2}.at(3); }
+
+// Every way to encode, for one format.
+template<class Format>
+GESSO_HOST_DEVICE float convert_every_way(float value)
+{
+    float sum = convert<Format>(value, gesso::nearest_even{}, gesso::gradual{}, gesso::saturating{});
+    sum += convert<Format>(value, gesso::nearest_even{}, gesso::flush{}, gesso::nonsaturating{});
+    sum += convert<Format>(value, gesso::upward{}, gesso::keep{}, gesso::saturating{});
+    return sum + convert<Format>(value, random_bits(), gesso::keep{}, gesso::nonsaturating{});
+}
+
+template<class T>
+GESSO_HOST_DEVICE float through(float value)
+{
+    return gesso::element<T>::load(gesso::element<T>::store(value));
+}
+
+GESSO_HOST_DEVICE inline float all_encodings(float value)
+{
+    float sum = convert_every_way<gesso::e4m3>(value) + convert_every_way<gesso::e8m0>(value);
+    sum += convert<gesso::e5m2>(value, gesso::nearest_even{}, gesso::flush{}, gesso::nonsaturating{});
+    sum += convert<gesso::unsigned_e4m4>(value, gesso::upward{}, gesso::keep{}, gesso::saturating{});
+    sum += convert<e3m4>(value, gesso::upward{}, gesso::keep{}, gesso::saturating{});
+    sum += convert<e2m1>(value, random_bits(), gesso::gradual{}, gesso::nonsaturating{});
+    sum += through<float>(value) + through<gesso::bf16>(value) + through<gesso::fp16>(value);
+#if defined(__CUDACC__)
+    sum += through<__nv_bfloat16>(value) + through<__half>(value);
+#endif
+    const float magnitude = gesso::square_root(gesso::multiply(sum, sum));
+    return gesso::divide(magnitude, gesso::add(magnitude, 1.0f));
+}
+
+// (codec, rounding, underflow) -> every static function of the codec.
+template<class Codec, class Rounding, class Underflow>
+GESSO_HOST_DEVICE float group_of_one(float value, Rounding rounding, Underflow underflow)
+{
+    typename Codec::statistic known;
+    known.observe(value);
+    known.merge(typename Codec::statistic{});
+    const typename Codec::parameters fitted = Codec::fit(known);
+    const typename Codec::parameters loaded = Codec::load(Codec::scale_code(fitted), Codec::exponent_code(fitted));
+    const float exact = Codec::decode(Codec::encode(value, fitted, rounding, underflow), loaded);
+    return exact
+           + Codec::decode(Codec::encode(value, fitted, rounding, underflow, gesso::hardware_math{}), loaded,
+               gesso::hardware_math{});
+}
+
+using plain = gesso::codec<gesso::e4m3, gesso::identity, gesso::per_tile<1, 16>, gesso::bfloat16>;
+using scaled_by_powers_of_two = gesso::codec<gesso::e5m2, gesso::identity, gesso::per_group<32>, gesso::e8m0>;
+using expanded = gesso::codec<gesso::e4m3, gesso::dynamic_power<>, gesso::per_group<128>>;
+using expanded_by_paper = gesso::codec<gesso::e4m3, gesso::dynamic_power<gesso::reference_rule>, gesso::per_group<128>>;
+using root = gesso::codec<gesso::unsigned_e4m4, gesso::power<1, 2>, gesso::per_group<64>>;
+using own = gesso::codec<e3m4, gesso::dynamic_power<own_rule>, own_granularity>;
+using fp32_kept = gesso::codec<gesso::float32, gesso::identity, gesso::unscaled>;
+using bf16_kept = gesso::codec<gesso::bfloat16, gesso::identity, gesso::unscaled>;
+
+GESSO_HOST_DEVICE inline float all_codecs(float value)
+{
+    const gesso::nearest_even nearest;
+    float sum = group_of_one<plain>(value, nearest, gesso::gradual{});
+    sum += group_of_one<scaled_by_powers_of_two>(value, gesso::upward{}, gesso::keep{});
+    sum += group_of_one<expanded>(value, nearest, gesso::flush{});
+    sum += group_of_one<expanded>(value, random_bits(), gesso::keep{});
+    sum += group_of_one<expanded_by_paper>(value, nearest, gesso::gradual{});
+    sum += group_of_one<root>(value, gesso::upward{}, gesso::keep{});
+    sum += group_of_one<own>(value, random_bits(), gesso::flush{});
+    sum += group_of_one<fp32_kept>(value, nearest, gesso::gradual{});
+    sum += group_of_one<bf16_kept>(value, random_bits(), gesso::gradual{});
+    return sum + plain::decode(plain::encode(value, plain::fit(0.5f)), plain::fit(0.5f));
+}
+
+GESSO_HOST_DEVICE inline float thread_level(float value)
+{
+    using thread = gesso::thread_codec<expanded, 4>;
+    typename thread::items values = {value, -value, 0.0f, 2.0f};
+    typename thread::codes codes = {};
+    const typename thread::parameters fitted =
+        thread::compress(values, codes, gesso::stochastic{1, 2}, gesso::keep{}, 4, 3);
+    thread::encode(values, fitted, codes);
+    thread::decode(codes, fitted, values);
+    return values[0];
+}
+
+GESSO_HOST_DEVICE inline float optimizer(float value)
+{
+    gesso::step_state state;
+    const gesso::adamw_configuration configuration;
+    gesso::advance(state, configuration);
+    const gesso::adamw_scalars scalars = gesso::scalars_of(configuration, state);
+    return gesso::adamw_update({value, 0.0f, 0.0f}, value, scalars, gesso::rates_of(scalars, 1.0f, 1.0f)).parameter;
+}
+
+#if !defined(__CUDACC_RTC__)
+// A verb of the host level answers a status; here they all must succeed.
+inline float require(gesso::status answer) { return answer == gesso::status::success ? 0.0f : 1e30f; }
+
+template<class Codec, class T>
+float host_level_flat(float value)
+{
+    using host = gesso::host_codec<Codec>;
+    T values[3] = {gesso::element<T>::store(value), gesso::element<T>::store(-value), gesso::element<T>::store(0.0f)};
+    alignas(16) unsigned char memory[64] = {};
+    const gesso::storage_layout<Codec> layout{3, 0};
+    const gesso::compressed_ref<Codec> compressed = layout.bind(memory);
+    float sum = layout.bytes() <= 64 ? 0.0f : 1e30f;
+    sum += require(host::compress(values, compressed, gesso::stochastic{1, 2}, gesso::keep{}));
+    sum += require(host::encode(values, compressed));
+    sum += require(host::decode(compressed, values));
+    return sum + gesso::element<T>::load(values[0]);
+}
+
+inline float host_level_matrix(float value)
+{
+    using host = gesso::host_codec<plain>;
+    float values[6] = {value, 0.0f, 1.0f, -value, 2.0f, 3.0f};
+    alignas(16) unsigned char memory[64] = {};
+    const gesso::matrix_layout<plain> layout{2, 3};
+    const gesso::compressed_matrix<plain> compressed = layout.bind(memory);
+    const gesso::matrix_ref<float> matrix{values, 2, 3, 3};
+    float sum = layout.bytes() <= 64 ? 0.0f : 1e30f;
+    sum += require(host::compress(matrix, compressed, gesso::stochastic{1, 2}));
+    sum += require(host::encode(matrix, compressed));
+    sum += require(host::decode(compressed, matrix));
+    return sum + values[0];
+}
+
+template<class First, class Second, class Parameter>
+float host_optimizer(float value)
+{
+    alignas(16) unsigned char first_memory[64] = {};
+    alignas(16) unsigned char second_memory[64] = {};
+    Parameter parameters[3] = {};
+    const float gradients[3] = {value, -value, 0.0f};
+    gesso::step_state state;
+    const gesso::adamw_configuration configuration;
+    gesso::advance(state, configuration);
+    gesso::adamw_tensor<Parameter, float, First, Second> tensor;
+    tensor.parameters = parameters;
+    tensor.gradients = gradients;
+    tensor.first_moment = gesso::storage_layout<First>{3, 0}.bind(first_memory);
+    tensor.second_moment = gesso::storage_layout<Second>{3, 0}.bind(second_memory);
+    return require(gesso::host_adamw_step(tensor, configuration, state))
+           + gesso::element<Parameter>::load(parameters[0]);
+}
+
+inline float on_host(float value)
+{
+    float sum = all_encodings(value) + all_codecs(value) + thread_level(value) + optimizer(value);
+    sum += host_level_flat<expanded, float>(value) + host_level_flat<expanded, gesso::bf16>(value);
+    sum += host_level_flat<own, gesso::fp16>(value) + host_level_flat<fp32_kept, float>(value);
+    sum += host_level_matrix(value);
+    sum += host_optimizer<expanded, root, float>(value) + host_optimizer<fp32_kept, bf16_kept, gesso::bf16>(value);
+#if defined(__CUDACC__)
+    sum += host_optimizer<expanded, expanded, __nv_bfloat16>(value) + host_level_flat<expanded, __half>(value);
+#endif
+    return sum;
+}
+#endif
+
+#if defined(__CUDACC__)
+#if defined(__CUDACC_RTC__)
+__device__ inline float warp_level(float value) { return value; }
+#else
+template<class Codec, int ItemsPerThread, class Math>
+__device__ float one_warp(float value)
+{
+    using warp = gesso::warp_codec<Codec, ItemsPerThread, Math>;
+    float values[static_cast<unsigned>(ItemsPerThread)] = {value};
+    typename warp::writer with;
+    const typename warp::codes codes = warp::compress(values, with, gesso::nearest_even{}, gesso::flush{});
+    warp::decode(codes, warp::load(warp::scale_code(with), warp::exponent_code(with)), values);
+    return values[0];
+}
+__device__ inline float warp_level(float value)
+{
+    return one_warp<expanded, 4, gesso::exact_math>(value) + one_warp<expanded, 8, gesso::hardware_math>(value)
+           + one_warp<root, 4, gesso::hardware_math>(value) + one_warp<own, 4, gesso::hardware_math>(value);
+}
+
+template<class Codec, int BlockThreads, int ItemsPerThread, class Math>
+__device__ float one_block(float value)
+{
+    using block = gesso::block_codec<Codec, BlockThreads, ItemsPerThread, Math>;
+    __shared__ typename block::TempStorage storage;
+    block level(storage);
+    float values[static_cast<unsigned>(ItemsPerThread)] = {value};
+    typename block::writer with = block::fit(level.observe(values, 1));
+    typename block::codes codes = block::encode(values, with, gesso::nearest_even{}, gesso::flush{});
+    __syncthreads();
+    codes = level.compress(values, with, gesso::stochastic{1, 2}, gesso::keep{}, 4, 1);
+    block::decode(codes, block::load(block::scale_code(with), block::exponent_code(with)), values);
+    return values[0];
+}
+using expanded_widely = gesso::codec<gesso::e4m3, gesso::dynamic_power<>, gesso::per_group<1024>>;
+using scaled_widely = gesso::codec<gesso::e5m2, gesso::identity, gesso::per_group<1024>>;
+template<int>
+__global__ void instantiate_blocks(float* values)
+{
+    const float value = values[threadIdx.x];
+    values[threadIdx.x] = one_block<expanded_widely, 128, 8, gesso::hardware_math>(value)
+                          + one_block<scaled_widely, 256, 4, gesso::exact_math>(value)
+                          + one_block<expanded, 64, 8, gesso::hardware_math>(value);
+}
+template __global__ void instantiate_blocks<0>(float*);
+
+// Compiled, never called: that takes a GPU.
+template<class Codec, class Math, class T>
+bool device_level(const T* values, T* back, float* statistics, cudaStream_t stream)
+{
+    using device = gesso::device_codec<Codec, Math>;
+    const gesso::compressed_ref<Codec> compressed;
+    const gesso::compressed_ref<const Codec> reader = compressed;
+    bool good = device::compress(values, compressed, stream) == cudaSuccess;
+    good = good && device::compress(values, compressed, gesso::stochastic{1, 2}, gesso::keep{}, stream) == cudaSuccess;
+    good = good && device::encode(values, compressed, stream) == cudaSuccess;
+    good = good && device::encode(values, compressed, gesso::nearest_even{}, gesso::flush{}, stream) == cudaSuccess;
+    if constexpr (Codec::has_scale) {
+        good = good && device::observe(values, reader, statistics, stream) == cudaSuccess;
+        good = good && device::observe(values, compressed, statistics, statistics, stream) == cudaSuccess;
+        good = good && device::fit(statistics, statistics, compressed, stream) == cudaSuccess;
+    }
+    return good && device::decode(reader, back, stream) == cudaSuccess
+           && device::decode(compressed, back, stream) == cudaSuccess;
+}
+template bool device_level<expanded, gesso::hardware_math>(const gesso::bf16*, gesso::bf16*, float*, cudaStream_t);
+template bool device_level<scaled_by_powers_of_two, gesso::hardware_math>(const __half*, __half*, float*, cudaStream_t);
+template bool device_level<own, gesso::exact_math>(const float*, float*, float*, cudaStream_t);
+template bool device_level<bf16_kept, gesso::hardware_math>(const float*, float*, float*, cudaStream_t);
+
+template<class Policy, class Parameter, class First, class Second>
+cudaError_t device_optimizer(gesso::adamw_device_state* state, cudaStream_t stream)
+{
+    const gesso::adamw_tensor<Parameter, float, First, Second> tensor;
+    const cudaError_t advancing = gesso::adamw_advance(state, stream);
+    return advancing != cudaSuccess ? advancing : gesso::adamw_step<Policy>(tensor, state, stream);
+}
+template cudaError_t device_optimizer<gesso::adamw_policy<>, __nv_bfloat16, expanded, expanded>(
+    gesso::adamw_device_state*, cudaStream_t);
+#endif
+template<int>
+__global__ void instantiate_kernel(float* values)
+{
+    const float value = values[threadIdx.x];
+    values[threadIdx.x] =
+        all_encodings(value) + all_codecs(value) + thread_level(value) + optimizer(value) + warp_level(value);
+}
+// A template so that two translation units may have it; instantiated here since nothing launches it.
+template __global__ void instantiate_kernel<0>(float*);
+#endif
+
+}  // namespace instantiate_all
