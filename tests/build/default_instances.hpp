@@ -26,11 +26,8 @@ template<int GroupSize>
 using second_in_groups =
     gesso::codec<gesso::unsigned_e4m4, gesso::dynamic_power<>, gesso::per_group<GroupSize>>;
 
-using nearest_policy = gesso::adamw_policy<>;
-// What `automatic` rounding chooses for beta2 = 0.999.
-struct stochastic_policy : gesso::adamw_policy<> {
-    using second_rounding = gesso::stochastic;
-};
+using nearest_policy = gesso::adamw_nearest_policy<>;
+using stochastic_policy = gesso::adamw_policy<>;
 
 template<class Parameter, class Gradient, class First = first_moment, class Second = second_moment>
 using tensor = adamw_tensor<Parameter, Gradient, First, Second>;

@@ -101,7 +101,7 @@ struct packed_group<Codec, hardware_math> {
     static __device__ __forceinline__ void decode_some(
         const packed_codes<format, Items>& codes, int begin, const reader& with, item_values<Items>& values)
     {
-        if constexpr (!is_expanded && format::bits == 8 && Count % 2 == 0) {
+        if constexpr (!is_expanded && Codec::has_scale && format::bits == 8 && Count % 2 == 0) {
             GESSO_UNROLL
             for (int i = begin; i < begin + Count; i += 2) {
                 const number_pair pair = decode_pair<format>(codes.words[i / 4] >> (8 * (i % 4)));
@@ -112,15 +112,8 @@ struct packed_group<Codec, hardware_math> {
             GESSO_UNROLL
             for (int i = begin; i < begin + Count; ++i) {
                 if constexpr (!is_expanded) values[i] = decode_plain(codes, i, with);
-                else if constexpr (has_short_way) values[i] = decode_normal<Signed>(codes, i, with);
+                else if constexpr (has_short_way) values[i] = decode_shortly<Signed, Any>(codes, i, with);
                 else values[i] = decode_any(codes, i, with);
-                // A code has one value, whatever codes are beside it.
-                if constexpr (has_short_way && Any) {
-                    const uint32_t magnitude = codes.get(i) & format::magnitude_mask;
-                    const bool is_normal =
-                        magnitude >= uint32_t{format::min_normal_code} && magnitude <= uint32_t{format::max_code};
-                    if (!is_normal) values[i] = decode_any(codes, i, with);
-                }
                 if constexpr (!Signed) values[i] = fabsf(values[i]);
             }
         }
@@ -145,7 +138,7 @@ struct packed_group<Codec, hardware_math> {
             for (int i = 0; i < Items; ++i) {
                 codes.set(i, encode_one<Rounding, Underflow>(values[i], with, random, i, settles));
             }
-        } else if constexpr (!is_expanded && is_stochastic<Rounding>) {
+        } else if constexpr (!is_expanded && (is_stochastic<Rounding> || !Codec::has_scale)) {
             GESSO_UNROLL
             for (int i = 0; i < Items; ++i) {
                 codes.set(i, encode_one<Rounding, Underflow>(values[i], with, random, i, settles));
@@ -192,11 +185,11 @@ private:
         return float_of(bits_of(power) | (bits_of(value) & 0x80000000u));
     }
 
-    // The same for a code in the normal range of an 8-bit format. The logarithm of a code is linear in the code but for an
+    // The same for a code of an 8-bit format, in the normal range unless Any. The logarithm of a code is linear in the code but for an
     // excess that the mantissa alone decides: no conversion and no logarithm are asked of the special-function unit, which
     // is what binds an optimizer step. (What four codes share is written for each and computed once.)
-    template<bool Signed, int Items>
-    static __device__ __forceinline__ float decode_normal(
+    template<bool Signed, bool Any, int Items>
+    static __device__ __forceinline__ float decode_shortly(
         const packed_codes<format, Items>& codes, int i, const reader& with)
     {
         // fixed = 65536 (log2 value + bias) as an integer below 2^23, read as the float 2^23 + fixed.
@@ -211,7 +204,15 @@ private:
         const uint32_t magnitudes = word & (format::magnitude_mask * 0x01010101u);
         const uint32_t code = __byte_perm(magnitudes, 0u, 0x4440u | static_cast<uint32_t>(i % 4));
         const uint32_t fixed = code * (65536u >> format::mantissa_bits) + based;
-        const float power = hardware_exp2(hardware_fused_multiply_add(float_of(fixed), slope, offset));
+        float logarithm = float_of(fixed);
+        if constexpr (Any) {
+            // Zero, a subnormal code or NaN; a code has one value, whatever codes are beside it.
+            if (code < uint32_t{format::min_normal_code} || code > uint32_t{format::max_code}) {
+                constexpr float base = static_cast<float>(format::bias) * 65536.0f + 0x1p23f;
+                logarithm = hardware_fused_multiply_add(hardware_log2(decode_by_product<format>(code)), 65536.0f, base);
+            }
+        }
+        const float power = hardware_exp2(hardware_fused_multiply_add(logarithm, slope, offset));
         if constexpr (!Signed || format::sign_bits == 0) return power;
         else return float_of(bits_of(power) | ((word << (24 - 8 * (i % 4))) & 0x80000000u));
     }
@@ -284,7 +285,7 @@ private:
             if constexpr (Rare) result = settle_underflow<format, Underflow>(result, value != 0.0f);
         } else {
             result = settle_underflow<format, Underflow>(multiply(value, with.with.encode_factor), value != 0.0f);
-            if constexpr (format::sign_bits == 0) result = fmaxf(result, 0.0f);
+            if constexpr (format::sign_bits == 0) result = result < 0.0f ? 0.0f : result;  // NaN stays
         }
         if (Rare && (settles & 1u) != 0) result = toward_zero_code<format, Underflow>(result);
         return result;

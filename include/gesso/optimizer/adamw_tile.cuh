@@ -14,14 +14,6 @@ template<class Policy, class Parameter, class Gradient, class FirstCodec, class 
 struct adamw_tile {
     static constexpr int items = items_of<Policy, FirstCodec, SecondCodec, static_cast<int>(sizeof(Parameter) + sizeof(Gradient))>();
     static constexpr index_t elements = index_t{items} * Policy::block_threads;
-    // As many as registers allow without spilling: 72 a thread for 16 items, 64 for 8, and more for random bits.
-    static constexpr bool is_exact = standard::is_same_v<typename Policy::math, exact_math>;
-    static constexpr bool is_random = standard::is_same_v<typename Policy::first_rounding, stochastic>
-                                   || standard::is_same_v<typename Policy::second_rounding, stochastic>
-                                   || standard::is_same_v<typename Policy::parameter_rounding, stochastic>;
-    static constexpr int blocks_per_multiprocessor =
-        is_exact ? 1 : (items > 8 ? (is_random ? 6 : 7) : (is_random ? 7 : 8)) * 128 / Policy::block_threads;
-
     using tensor = adamw_tensor<Parameter, Gradient, FirstCodec, SecondCodec>;
     using first = moment_tile<FirstCodec, Policy, items>;
     using second = moment_tile<SecondCodec, Policy, items>;
@@ -33,6 +25,20 @@ struct adamw_tile {
         "gesso::adamw_step: a group is larger than a tile; raise the policy's block_threads or items_per_thread");
     static_assert(large_size % small_size == 0 && (small_size == large_size || padded(small_size) == small_size),
         "gesso::adamw_step: the smaller of two group sizes must be a power of two that divides the larger");
+
+    // As many as registers allow without spilling: 72 a thread for 16 items of expanded E4M3 to nearest, 64 for 8, and
+    // more for random bits and for formats that are converted by arithmetic.
+    static constexpr bool is_exact = standard::is_same_v<typename Policy::math, exact_math>;
+    static constexpr bool is_random = standard::is_same_v<typename Policy::first_rounding, stochastic>
+                                   || standard::is_same_v<typename Policy::second_rounding, stochastic>
+                                   || standard::is_same_v<typename Policy::parameter_rounding, stochastic>;
+    static constexpr bool is_light = FirstCodec::has_exponent && SecondCodec::has_exponent && !is_random
+                                  && hardware_format<typename FirstCodec::format> != converts_as::nothing
+                                  && hardware_format<typename SecondCodec::format> != converts_as::nothing;
+    static constexpr int blocks_per_multiprocessor =
+        is_exact ? 1
+                 : (items > 8 ? (is_light ? 7 : is_random || padded_size > 32 * items ? 5 : 6) : (is_light ? 8 : 6)) * 128
+                       / Policy::block_threads;
 
     // Edges take fewer elements a thread, as few as the largest group allows: their code must not cost the others registers.
     static constexpr int edge_items = static_cast<int>(
@@ -102,7 +108,7 @@ private:
         const auto address = [](const void* pointer) { return reinterpret_cast<uint64_t>(pointer); };
         const uint64_t together = address(of.parameters) | address(of.gradients) | address(of.first_moment.codes)
                                 | address(of.second_moment.codes);
-        return together % 16 == 0;
+        return together % 16 == 0 && of.first_moment.first % 4 == 0;  // random bits come four by four
     }
 };
 
