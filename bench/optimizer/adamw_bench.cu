@@ -6,7 +6,7 @@
 namespace {
 
 using bfloat = __nv_bfloat16;
-using policy = gesso::adamw_policy<>;
+using policy = gesso::adamw_nearest_policy<>;
 using group = gesso::per_group<128>;
 using dynamic = gesso::dynamic_power<>;
 using expanded = gesso::codec<gesso::e4m3, dynamic, group>;

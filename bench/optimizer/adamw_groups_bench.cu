@@ -9,7 +9,7 @@ template<gesso::index_t... Sizes>
 void add_group_sizes()
 {
     using bfloat = __nv_bfloat16;
-    (bench::add_adamw<gesso::adamw_policy<>, bfloat, bfloat,
+    (bench::add_adamw<gesso::adamw_nearest_policy<>, bfloat, bfloat,
          gesso::codec<gesso::default_first_moment::format, gesso::dynamic_power<>, gesso::per_group<Sizes>>,
          gesso::codec<gesso::default_second_moment::format, gesso::dynamic_power<>, gesso::per_group<Sizes>>>(
          28),

@@ -245,7 +245,7 @@ int main(int argument_count, char** arguments)
     using expanded = codec<gesso::e4m3, dynamic, group>;
     using without_sign = codec<gesso::unsigned_e4m4, dynamic, group>;
     using plain = codec<gesso::e4m3, gesso::identity, group>;
-    using policy = gesso::adamw_policy<>;
+    using policy = gesso::adamw_nearest_policy<>;
     add_list<policy, expanded, expanded>();
     add_list<bench::stochastic_second_policy, expanded, expanded>();
     add_list<policy, expanded, without_sign>();

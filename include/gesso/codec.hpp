@@ -219,7 +219,7 @@ private:
             return rounds_away_bent(rounding, at, with.curvature, half_step);
         } else {
             // Between subnormals one step is no longer small beside the number: decode both neighbours.
-            if (at.remainder == 0) return false;
+            if (at.remainder == 0 || rounding.bits == 0) return false;
             const float low = decode(static_cast<typename Format::code_type>(at.code), with, math);
             const float high = decode(static_cast<typename Format::code_type>(at.code + 1u), with, math);
             const float probability = divide(add(float_of(magnitude), negate(low)), add(high, negate(low)));

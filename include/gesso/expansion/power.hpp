@@ -121,7 +121,7 @@ GESSO_HOST_DEVICE inline float unbend(uint32_t value_bits, float amax, int numer
 // `half_step` is (hi - lo) / (2 q). Bias of the decoded value: see docs/numerics.md.
 GESSO_HOST_DEVICE inline bool rounds_away_bent(stochastic_bits random, const cut& at, float curvature, float half_step)
 {
-    if (at.remainder == 0) return false;
+    if (at.remainder == 0 || random.bits == 0) return false;
     const float p = multiply(static_cast<float>(at.remainder << (24 - at.shift)), 0x1p-24f);
     const float variance = multiply(p, add(1.0f, negate(p)));
     const float corrected = fused_multiply_add(variance, multiply(curvature, half_step), p);

@@ -219,10 +219,14 @@ private:
 
     static __device__ __forceinline__ float bent(float value, const writer& with)
     {
-        const float power =
-            hardware_exp2(hardware_fused_multiply_add(hardware_log2(fabsf(value)), with.k, with.offset));
-        if constexpr (format::sign_bits == 0) return power;
-        else return float_of(bits_of(power) | (bits_of(value) & 0x80000000u));
+        if constexpr (format::sign_bits == 0) {
+            // NaN below zero: such a value is not in the normal range and is done apart.
+            return hardware_exp2(hardware_fused_multiply_add(hardware_log2(value), with.k, with.offset));
+        } else {
+            const float power =
+                hardware_exp2(hardware_fused_multiply_add(hardware_log2(fabsf(value)), with.k, with.offset));
+            return float_of(bits_of(power) | (bits_of(value) & 0x80000000u));
+        }
     }
 
     template<class Underflow, int Items>
@@ -280,6 +284,7 @@ private:
     static __device__ __forceinline__ float scaled(float value, const writer& with, uint32_t settles)
     {
         float result;
+        if (format::sign_bits == 0 && Rare && value < 0.0f) return 0.0f;
         if constexpr (is_expanded) {
             result = bent(value, with);
             if constexpr (Rare) result = settle_underflow<format, Underflow>(result, value != 0.0f);
@@ -316,10 +321,11 @@ private:
     {
         constexpr uint32_t step = 1u << fraction_bits;
         constexpr uint32_t exponent_base = static_cast<uint32_t>(127 - format::bias) << 23;
-        // (hi - lo) / (2 q) = 2^-mantissa_bits / (2 s) for the significand s in [1, 2); 1/s by a line, within 0.043.
+        // (hi - lo) / (2 q) = 2^-mantissa_bits / (2 s) for the significand s in [1, 2); 1/s by a parabola, within 0.0074.
         const float weight = with.curvature * (0.5f / (1 << format::mantissa_bits)) * static_cast<float>(step);
-        const float slope = -0.5f * weight;
-        const float start = 1.4571f * weight;
+        const float square = 0.343146f * weight;
+        const float slope = -1.514719f * weight;
+        const float start = 2.164214f * weight;
         float smallest = (format::max)();
         GESSO_UNROLL
         for (int i = 0; i < Items; ++i) {
@@ -330,8 +336,9 @@ private:
             const float significand = float_of(0x3F800000u | (bits & 0x7FFFFFu));
             const float variance = hardware_fused_multiply_add(3.0f - one_plus_p, one_plus_p, -2.0f);  // p (1 - p)
             // Added to 2^23 * 1.5 the correction is an integer in the low bits of a float.
-            const float moved = hardware_fused_multiply_add(
-                variance, hardware_fused_multiply_add(significand, slope, start), 0x1.8p23f);
+            const float scaled_inverse = hardware_fused_multiply_add(
+                hardware_fused_multiply_add(significand, square, slope), significand, start);
+            const float moved = hardware_fused_multiply_add(variance, scaled_inverse, 0x1.8p23f);
             constexpr uint32_t constant = 0u - 0x4B400000u - exponent_base;
             const uint32_t carried =
                 bits + bits_of(moved) + ((drawn(random, i, settles) >> (32 - fraction_bits)) + constant);
@@ -353,11 +360,12 @@ private:
         float value, const writer& with, stochastic_bits random)
     {
         if (!is_finite(value)) return code_for_nan<format>();
+        if (format::sign_bits == 0 && value < 0.0f) return 0;
         const bool negative = format::sign_bits == 1 && (bits_of(value) >> 31) != 0;
         if (with.amax_bits == 0 || is_zero(value)) return finish<format, gradual, saturating>(0u, negative, false);
         const cut at = cut_to<format>(magnitude_bits(bent(value, with)), negative);
         bool moves = false;
-        if (at.remainder != 0) {
+        if (at.remainder != 0 && random.bits != 0) {
             const float inverse_k = hardware_reciprocal(with.k);
             const auto value_of = [&](uint32_t code) {
                 const float distance = hardware_log2(decode_by_product<format>(code)) - log2_max;
