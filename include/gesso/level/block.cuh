@@ -61,20 +61,18 @@ __device__ __forceinline__ void reduce_threads(
 // Storage: TempStorage, in shared memory. Barrier: observe() and compress() have one __syncthreads() where a group is
 // larger than a warp; put another between two uses of the same storage. Snippet: examples/05_write_a_kernel.cu
 template<class Codec, int BlockThreads, int ItemsPerThread, class Math = hardware_math>
-class block_codec {
+class block_codec : public detail::register_codec<Codec, ItemsPerThread, Math> {
 public:
     static constexpr index_t group_size = Codec::granularity::group_size;
     static constexpr int threads = static_cast<int>(detail::padded(detail::parts(group_size, ItemsPerThread)));
     static_assert(threads <= BlockThreads,
         "gesso::block_codec: the group is larger than the block's registers; raise BlockThreads or ItemsPerThread");
 
-    using codec_type = Codec;
-    using statistic = typename Codec::statistic;
-    using group = detail::packed_group<Codec, Math>;
-    using reader = typename group::reader;
-    using writer = typename group::writer;
-    using codes = packed_codes<typename Codec::format, ItemsPerThread>;
-    using values_type = detail::item_values<ItemsPerThread>;
+    using base = detail::register_codec<Codec, ItemsPerThread, Math>;
+    using typename base::codes;
+    using typename base::statistic;
+    using typename base::values_type;
+    using typename base::writer;
     using TempStorage = detail::reduction_storage<statistic, threads, BlockThreads>;
 
     explicit __device__ __forceinline__ block_codec(TempStorage& storage) : storage_(storage) {}
@@ -82,41 +80,9 @@ public:
     // Stage one: the group's statistic, in every thread of the group.
     __device__ __forceinline__ statistic observe(const values_type& values, int valid = ItemsPerThread)
     {
-        statistic known;
-        GESSO_UNROLL
-        for (int i = 0; i < ItemsPerThread; ++i) {
-            if (i < valid) known.observe(values[i]);
-        }
+        statistic known = base::observe_own(values, valid);
         detail::reduce_threads<threads, BlockThreads>(known, storage_);
         return known;
-    }
-
-    // Stage two, the parameters' bytes, encode and decode: as in warp_codec, without a barrier.
-    static __device__ __forceinline__ writer fit(const statistic& known)
-    {
-        return group::fit(known, group::numerator_of(known));
-    }
-    static __device__ __forceinline__ typename Codec::scale_code_type scale_code(const writer& with)
-    {
-        return group::scale_code(with);
-    }
-    static __device__ __forceinline__ uint8_t exponent_code(const writer& with) { return group::exponent_code(with); }
-    template<class Rounding = nearest_even, class Underflow = gradual>
-    static __device__ __forceinline__ codes encode(const values_type& values, const writer& with,
-        const Rounding& rounding = {}, Underflow = {}, index_t first_element = 0)
-    {
-        codes result;
-        group::template encode<Rounding, Underflow>(
-            values, with, result, detail::bits_from(rounding, first_element));
-        return result;
-    }
-    static __device__ __forceinline__ reader load(typename Codec::scale_code_type scale, uint8_t exponent = 0)
-    {
-        return group::load(scale, exponent);
-    }
-    static __device__ __forceinline__ void decode(const codes& from, const reader& with, values_type& values)
-    {
-        group::decode(from, with, values);
     }
 
     // Observe, fit and encode in a row; `with` receives the parameters to store.
@@ -124,8 +90,8 @@ public:
     __device__ __forceinline__ codes compress(const values_type& values, writer& with,
         const Rounding& rounding = {}, Underflow underflow = {}, index_t first_element = 0, int valid = ItemsPerThread)
     {
-        with = fit(observe(values, valid));
-        return encode(values, with, rounding, underflow, first_element);
+        with = base::fit(observe(values, valid));
+        return base::encode(values, with, rounding, underflow, first_element);
     }
 
 private:

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <gesso/level/device_tile.cuh>
+#include <gesso/level/launch.cuh>
 
 #include <cuda_runtime_api.h>
 
@@ -47,14 +48,6 @@ GESSO_KERNEL void device_fit_kernel(
     if constexpr (Codec::has_exponent) known.amin_bits = bits_of(amin[group]);
     to.store(group, Codec::fit(known));
 }
-
-inline cudaError_t error_of(status checked)
-{
-    return checked == status::success ? cudaSuccess : cudaErrorInvalidValue;
-}
-
-// May `number` blocks be launched?
-inline bool fits_grid(index_t number) { return number <= 0x7FFFFFFF; }
 
 }  // namespace detail
 

@@ -40,40 +40,17 @@ constexpr GESSO_HOST_DEVICE index_t padded(index_t size)
     return result;
 }
 
-}  // namespace detail
-
-// The codec's verbs for a group of Codec::granularity::group_size elements in the registers of `lanes` neighbouring lanes,
-// ItemsPerThread contiguous elements each: lane l of a group holds elements l * ItemsPerThread and on. A warp holds
-// 32 / lanes groups side by side. Codes are packed_codes; `exact_math` gives the host's bytes, `hardware_math` is fast.
-// All 32 lanes must call; lanes without elements (a ragged last group, no group at all) pass `valid` = 0 or what they have.
-// Storage: none. Barrier: the shuffles of observe() converge the warp. Snippet: examples/05_write_a_kernel.cu
-template<class Codec, int ItemsPerThread, class Math = hardware_math>
-struct warp_codec {
-    static constexpr index_t group_size = Codec::granularity::group_size;
-    static constexpr int lanes = static_cast<int>(detail::padded(detail::parts(group_size, ItemsPerThread)));
-    static_assert(lanes <= 32,
-        "gesso::warp_codec: the group is larger than a warp's registers; raise ItemsPerThread or use gesso::block_codec");
-
+// What the warp and the block level share: all of a group's work on the items of one thread but the statistic of several.
+// Documented here, called as members of gesso::warp_codec and gesso::block_codec. No barrier.
+template<class Codec, int ItemsPerThread, class Math>
+struct register_codec {
     using codec_type = Codec;
     using statistic = typename Codec::statistic;
-    using group = detail::packed_group<Codec, Math>;
+    using group = packed_group<Codec, Math>;
     using reader = typename group::reader;  // parameters for decoding
     using writer = typename group::writer;  // parameters for encoding
     using codes = packed_codes<typename Codec::format, ItemsPerThread>;
-    using values_type = detail::item_values<ItemsPerThread>;
-
-    // Stage one: the group's statistic, in every lane of the group. Values may be anything.
-    static __device__ __forceinline__ statistic observe(
-        const values_type& values, int valid = ItemsPerThread)
-    {
-        statistic known;
-        GESSO_UNROLL
-        for (int i = 0; i < ItemsPerThread; ++i) {
-            if (i < valid) known.observe(values[i]);
-        }
-        detail::reduce_lanes<lanes>(known);
-        return known;
-    }
+    using values_type = item_values<ItemsPerThread>;
 
     // Stage two: what encode() needs, and the bytes of it that are stored once a group.
     static __device__ __forceinline__ writer fit(const statistic& known)
@@ -94,17 +71,8 @@ struct warp_codec {
     {
         codes result;
         group::template encode<Rounding, Underflow>(
-            values, with, result, detail::bits_from(rounding, first_element));
+            values, with, result, bits_from(rounding, first_element));
         return result;
-    }
-
-    // Observe, fit and encode in a row; `with` receives the parameters to store.
-    template<class Rounding = nearest_even, class Underflow = gradual>
-    static __device__ __forceinline__ codes compress(const values_type& values, writer& with,
-        const Rounding& rounding = {}, Underflow underflow = {}, index_t first_element = 0, int valid = ItemsPerThread)
-    {
-        with = fit(observe(values, valid));
-        return encode(values, with, rounding, underflow, first_element);
     }
 
     // Stored bytes of the group to parameters, and codes to values.
@@ -115,6 +83,57 @@ struct warp_codec {
     static __device__ __forceinline__ void decode(const codes& from, const reader& with, values_type& values)
     {
         group::decode(from, with, values);
+    }
+
+protected:
+    // The statistic of this thread's items alone.
+    static __device__ __forceinline__ statistic observe_own(const values_type& values, int valid)
+    {
+        statistic known;
+        GESSO_UNROLL
+        for (int i = 0; i < ItemsPerThread; ++i) {
+            if (i < valid) known.observe(values[i]);
+        }
+        return known;
+    }
+};
+
+}  // namespace detail
+
+// The codec's verbs for a group of Codec::granularity::group_size elements in the registers of `lanes` neighbouring lanes,
+// ItemsPerThread contiguous elements each: lane l of a group holds elements l * ItemsPerThread and on. A warp holds
+// 32 / lanes groups side by side. Codes are packed_codes; `exact_math` gives the host's bytes, `hardware_math` is fast.
+// All 32 lanes must call; lanes without elements (a ragged last group, no group at all) pass `valid` = 0 or what they have.
+// Storage: none. Barrier: the shuffles of observe() converge the warp. Snippet: examples/05_write_a_kernel.cu
+template<class Codec, int ItemsPerThread, class Math = hardware_math>
+struct warp_codec : detail::register_codec<Codec, ItemsPerThread, Math> {
+    static constexpr index_t group_size = Codec::granularity::group_size;
+    static constexpr int lanes = static_cast<int>(detail::padded(detail::parts(group_size, ItemsPerThread)));
+    static_assert(lanes <= 32,
+        "gesso::warp_codec: the group is larger than a warp's registers; raise ItemsPerThread or use gesso::block_codec");
+
+    using base = detail::register_codec<Codec, ItemsPerThread, Math>;
+    using typename base::codes;
+    using typename base::statistic;
+    using typename base::values_type;
+    using typename base::writer;
+
+    // Stage one: the group's statistic, in every lane of the group. Values may be anything.
+    static __device__ __forceinline__ statistic observe(
+        const values_type& values, int valid = ItemsPerThread)
+    {
+        statistic known = base::observe_own(values, valid);
+        detail::reduce_lanes<lanes>(known);
+        return known;
+    }
+
+    // Observe, fit and encode in a row; `with` receives the parameters to store.
+    template<class Rounding = nearest_even, class Underflow = gradual>
+    static __device__ __forceinline__ codes compress(const values_type& values, writer& with,
+        const Rounding& rounding = {}, Underflow underflow = {}, index_t first_element = 0, int valid = ItemsPerThread)
+    {
+        with = base::fit(observe(values, valid));
+        return base::encode(values, with, rounding, underflow, first_element);
     }
 };
 

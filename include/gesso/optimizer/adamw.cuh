@@ -5,6 +5,7 @@
 // so a captured graph replays with new scalars.
 #pragma once
 
+#include <gesso/level/launch.cuh>
 #include <gesso/optimizer/adamw_tile.cuh>
 
 #include <cuda_runtime_api.h>
@@ -33,11 +34,6 @@ GESSO_KERNEL void __launch_bounds__(Policy::block_threads, Tile::blocks_per_mult
     Tile::run(tensor, static_cast<index_t>(blockIdx.x), device, shared);
 }
 
-inline cudaError_t to_error(status checked)
-{
-    return checked == status::success ? cudaSuccess : cudaErrorInvalidValue;
-}
-
 }  // namespace detail
 
 // Advances the step on the device: call once a step, before the step's tensors, on their stream. One thread, double
@@ -59,12 +55,12 @@ cudaError_t adamw_step(const adamw_tensor<Parameter, Gradient, FirstCodec, Secon
     const adamw_device_state* device, cudaStream_t stream)
 {
     using tile = detail::adamw_tile<Policy, Parameter, Gradient, FirstCodec, SecondCodec>;
-    const cudaError_t checked = detail::to_error(check(tensor));
+    const cudaError_t checked = detail::error_of(check(tensor));
     if (checked != cudaSuccess) return checked;
     if (device == nullptr) return cudaErrorInvalidValue;
     const index_t tiles = tile::tiles(tensor);
     if (tiles == 0) return cudaSuccess;
-    if (tiles > 0x7FFFFFFF) return cudaErrorInvalidValue;
+    if (!detail::fits_grid(tiles)) return cudaErrorInvalidValue;
     detail::adamw_kernel<Policy, tile>
         <<<static_cast<unsigned>(tiles), Policy::block_threads, 0, stream>>>(tensor, device);
     return cudaGetLastError();

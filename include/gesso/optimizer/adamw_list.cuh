@@ -164,9 +164,9 @@ __device__ __forceinline__ double block_sum(double value)
 
 constexpr int norm_threads = 256;
 
-template<class Tensor, class Gradient>
+template<class Gradient, class Tensor>
 GESSO_KERNEL void __launch_bounds__(norm_threads)
-    squared_norm_kernel(const adamw_list<Tensor> list, const Gradient*, double* partial)
+    squared_norm_kernel(const adamw_list<Tensor> list, double* partial)
 {
     const index_t part = static_cast<index_t>(blockIdx.x);
     const uint32_t number = list.norm_parts.tensor_of(part);
@@ -245,8 +245,8 @@ cudaError_t adamw_clip(const adamw_list<adamw_tensor<Parameter, Gradient, FirstC
     }
     double* partial = static_cast<double*>(workspace);
     if (list.norm_part_count != 0) {
-        detail::squared_norm_kernel<<<static_cast<unsigned>(list.norm_part_count), detail::norm_threads, 0, stream>>>(
-            list, static_cast<const Gradient*>(nullptr), partial);
+        detail::squared_norm_kernel<Gradient>
+            <<<static_cast<unsigned>(list.norm_part_count), detail::norm_threads, 0, stream>>>(list, partial);
     }
     detail::clip_factor_kernel<><<<1, 1024, 0, stream>>>(
         partial, list.norm_part_count, device, max_norm, skip_nonfinite);
