@@ -22,13 +22,9 @@ using moment = codec<e4m3, dynamic_power<>, per_group<128>>;
 using plain_moment = codec<e4m3, identity, per_group<128>>;
 using packed_moment = codec<e2m1, identity, per_group<32>>;
 using fp32_moment = codec<float32, identity, unscaled>;
-using activation = codec<e4m3, identity, per_tile<1, 16>, bfloat16>;
-using block_tile = codec<e5m2, identity, per_tile<128, 128>>;
 
 static_assert(
     std::is_trivially_copyable<compressed_ref<moment>>::value, "views are passed by value into kernels");
-static_assert(std::is_trivially_copyable<compressed_matrix<activation>>::value,
-    "views are passed by value into kernels");
 static_assert(std::is_trivially_copyable<storage_layout<moment>>::value, "so are layouts");
 static_assert(std::is_convertible<compressed_ref<moment>, compressed_ref<const moment>>::value,
     "writing allows reading");
@@ -102,13 +98,6 @@ TEST_CASE("a moment takes a byte an element and five bytes a group")
     CHECK(storage_layout<moment>{1000, 100}.groups() == 10);
     CHECK(storage_layout<moment>{1000, 130}.groups()
           == 15);  // seven full rows of two groups and a last row of one
-    CHECK(matrix_layout<activation>{3, 40}.tiles() == 9);
-    CHECK(matrix_layout<activation>{4, 64}.bytes() == 256 + 16 * 2);
-    CHECK(matrix_layout<block_tile>{129, 128}.tiles() == 2);
-    CHECK(matrix_layout<activation>{0, 40}.bytes() == 0);
-    CHECK(matrix_layout<activation>{3, 0}.bytes() == 0);
-    CHECK(matrix_layout<codec<e4m3, identity, per_tensor>>{7, 9}.tiles() == 1);
-    CHECK(matrix_layout<codec<e4m3, identity, per_row>>{7, 9}.tiles() == 7);
 }
 
 TEST_CASE_TEMPLATE("the parts of a bound view lie in order, apart, aligned and inside", Codec, moment,
@@ -148,22 +137,6 @@ TEST_CASE_TEMPLATE("the parts of a bound view lie in order, apart, aligned and i
             CHECK(layout.bytes() % static_cast<index_t>(sizeof(code_type)) == 0);
         }
     }
-}
-
-TEST_CASE("a bound matrix has its rows and tiles one after the other")
-{
-    alignas(16) static unsigned char memory[4096];
-    const matrix_layout<activation> layout{5, 40};
-    const compressed_matrix<activation> view = layout.bind(memory);
-    CHECK(view.rows == 5);
-    CHECK(view.columns == 40);
-    CHECK(view.stride == 40);
-    CHECK(view.scale_stride == 3);
-    CHECK(reinterpret_cast<unsigned char*>(view.scales) - memory == 208);
-    CHECK(view.exponents == nullptr);
-    CHECK(layout.bytes() == 208 + 32);
-    CHECK(view.tile_rows() == 1);
-    CHECK(view.tile_columns() == 16);
 }
 
 TEST_CASE("codes of four bits are packed two a byte, the first in the low half")

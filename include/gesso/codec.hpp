@@ -20,10 +20,12 @@ namespace gesso {
 
 namespace detail {
 
-// The smallest power of two not below amax / Format's max, as an E8M0 code: exponents and significands of the bits.
+// The smallest power of two not below amax / Format's max, as an E8M0 code: exponents and significands of the bits. NaN of
+// a NaN amax.
 template<class Format>
 constexpr GESSO_HOST_DEVICE uint32_t power_of_two_scale(uint32_t amax_bits)
 {
+    if (amax_bits > 0x7F800000u) return e8m0::nan_code;
     const bool above = (amax_bits & 0x7FFFFFu) > (Format::max_bits & 0x7FFFFFu);
     const int exponent = static_cast<int>(amax_bits >> 23) - static_cast<int>(Format::max_bits >> 23) + (above ? 1 : 0);
     const int code = exponent + 127;
@@ -283,7 +285,8 @@ struct codec {
     static constexpr bool has_scale = !standard::is_same_v<Granularity, unscaled>;
     static constexpr bool has_exponent = Expansion::needs_amin;
 
-    // statistic of a group -> its parameters. An empty or all-zero group is valid.
+    // statistic of a group -> its parameters. An empty or all-zero group is valid; a NaN amax makes a NaN scale and every
+    // element NaN.
     static GESSO_HOST_DEVICE parameters fit(const statistic& known) { return group::fit(known); }
 
     // A scale from elsewhere -> parameters (plain groups). Unit: value per unit of a code's value. Values that exceed it

@@ -62,6 +62,7 @@ enum class status {
     size_mismatch,      // two views that must agree on the count or the row length do not
     unaligned_shard,    // `first` is not the first element of a group: the shard would not have the tensor's bytes
     invalid_configuration,  // a hyperparameter out of its range, or a step below 1
+    invalid_scale_order,    // cuBLASLt's order is for scales of one byte, in rows padded to a multiple of four
 };
 
 // (status) -> a sentence for people, never null.
@@ -74,6 +75,7 @@ inline GESSO_HOST_DEVICE const char* describe(status value)
     case status::size_mismatch: return "two views that must have the same count and row length differ";
     case status::unaligned_shard: return "the first element of a shard is not the first element of a group";
     case status::invalid_configuration: return "a hyperparameter is out of its range or the step is below 1";
+    case status::invalid_scale_order: return "cuBLASLt's order of scales needs one-byte scales and rows of 4 n scales";
     }
     return "unknown status";
 }

@@ -1,7 +1,8 @@
 // Copyright 2026 The Gesso authors. Licensed under the Apache License, Version 2.0.
 //
-// Where the bytes of a compressed tensor lie: how many are needed, and views on them. Nothing here owns memory. Views are
-// trivially copyable and passed by value, into kernels too; `compressed_ref<const Codec>` reads.
+// Where the bytes of a compressed flat tensor lie: how many are needed, and views on them. Nothing here owns memory. Views
+// are trivially copyable and passed by value, into kernels too; `compressed_ref<const Codec>` reads. Matrices are in
+// matrix_layout.hpp.
 #pragma once
 
 #include <gesso/codec.hpp>
@@ -208,113 +209,6 @@ struct storage_layout {
     }
 };
 
-// A matrix of T: rows of `columns` elements, the next row `stride` elements further (stride >= columns).
-template<class T>
-struct matrix_ref {
-    T* data = nullptr;
-    index_t rows = 0;
-    index_t columns = 0;
-    index_t stride = 0;
-};
-
-// A compressed matrix (rows, columns). Codes are row-major with `stride` codes from row to row; scales are a row-major
-// matrix of tiles with `scale_stride` from one row of tiles to the next, exponents likewise. Padding between columns and
-// stride is never read or written.
-template<class Codec>
-struct compressed_matrix {
-    using codec_type = standard::remove_const_t<Codec>;
-    using granularity = typename codec_type::granularity;
-    static_assert(detail::is_tiled<granularity>,
-        "gesso::compressed_matrix: the codec's granularity must have `tile_rows` and `tile_columns`, as per_tile<R, C>; for "
-        "groups of a flat tensor use gesso::compressed_ref");
-
-    detail::like<Codec, typename codec_type::code_type>* codes = nullptr;
-    detail::like<Codec, typename codec_type::scale_code_type>* scales = nullptr;
-    detail::like<Codec, uint8_t>* exponents = nullptr;
-    index_t rows = 0;
-    index_t columns = 0;
-    index_t stride = 0;
-    index_t scale_stride = 0;
-
-    constexpr GESSO_HOST_DEVICE index_t tile_rows() const
-    {
-        return granularity::tile_rows == 0 ? rows : granularity::tile_rows;
-    }
-    constexpr GESSO_HOST_DEVICE index_t tile_columns() const
-    {
-        return granularity::tile_columns == 0 ? columns : granularity::tile_columns;
-    }
-    template<class Reader, standard::enable_if_t<detail::reads<Codec, Reader>, int> = 0>
-    constexpr GESSO_HOST_DEVICE operator compressed_matrix<Reader>() const
-    {
-        return {codes, scales, exponents, rows, columns, stride, scale_stride};
-    }
-    GESSO_HOST_DEVICE typename codec_type::parameters load(index_t tile_row, index_t tile_column) const
-    {
-        const index_t tile = tile_row * scale_stride + tile_column;
-        return codec_type::load(codec_type::has_scale ? scales[tile] : typename codec_type::scale_code_type{},
-            codec_type::has_exponent ? exponents[tile] : uint8_t{0});
-    }
-    GESSO_HOST_DEVICE void store(
-        index_t tile_row, index_t tile_column, const typename codec_type::parameters& with) const
-    {
-        const index_t tile = tile_row * scale_stride + tile_column;
-        if constexpr (codec_type::has_scale) scales[tile] = codec_type::scale_code(with);
-        if constexpr (codec_type::has_exponent) exponents[tile] = codec_type::exponent_code(with);
-    }
-};
-
-// The bytes of a compressed matrix without padding, in one piece of memory: codes, scales, exponents, each aligned to 16.
-template<class Codec>
-struct matrix_layout {
-    static_assert(Codec::format::bits >= 8,
-        "gesso::matrix_layout: packed formats of less than 8 bits are for flat tensors; use gesso::storage_layout");
-
-    index_t rows = 0;
-    index_t columns = 0;
-
-    constexpr GESSO_HOST_DEVICE index_t row_tiles() const
-    {
-        const compressed_matrix<Codec> shape{nullptr, nullptr, nullptr, rows, columns, columns, 0};
-        return columns == 0 ? 0 : detail::parts(columns, shape.tile_columns());
-    }
-    constexpr GESSO_HOST_DEVICE index_t tiles() const
-    {
-        const compressed_matrix<Codec> shape{nullptr, nullptr, nullptr, rows, columns, columns, 0};
-        return rows == 0 ? 0 : detail::parts(rows, shape.tile_rows()) * row_tiles();
-    }
-    constexpr GESSO_HOST_DEVICE index_t scales_offset() const
-    {
-        return detail::align_up(detail::code_bytes<typename Codec::format>(rows * columns));
-    }
-    constexpr GESSO_HOST_DEVICE index_t exponents_offset() const
-    {
-        const index_t scale_bytes = static_cast<index_t>(sizeof(typename Codec::scale_code_type));
-        return scales_offset() + (Codec::has_scale ? detail::align_up(tiles() * scale_bytes) : 0);
-    }
-    constexpr GESSO_HOST_DEVICE index_t bytes() const
-    {
-        return exponents_offset() + (Codec::has_exponent ? detail::align_up(tiles()) : 0);
-    }
-    // A view on user memory of bytes() bytes, aligned to 16.
-    GESSO_HOST_DEVICE compressed_matrix<Codec> bind(void* memory) const
-    {
-        unsigned char* base = static_cast<unsigned char*>(memory);
-        compressed_matrix<Codec> bound;
-        bound.rows = rows;
-        bound.columns = columns;
-        bound.stride = columns;
-        bound.scale_stride = row_tiles();
-        if (rows == 0 || columns == 0) return bound;
-        bound.codes = reinterpret_cast<typename Codec::code_type*>(base);
-        if (Codec::has_scale) {
-            bound.scales = reinterpret_cast<typename Codec::scale_code_type*>(base + scales_offset());
-        }
-        if (Codec::has_exponent) bound.exponents = reinterpret_cast<uint8_t*>(base + exponents_offset());
-        return bound;
-    }
-};
-
 namespace detail {
 
 // Is this view fit for use by a function that walks its groups?
@@ -327,22 +221,6 @@ constexpr GESSO_HOST_DEVICE status check(const compressed_ref<Codec>& view)
     if (view.count == 0) return status::success;
     const bool missing = view.codes == nullptr || (codec_type::has_scale && view.scales == nullptr)
                       || (codec_type::has_exponent && view.exponents == nullptr);
-    return missing ? status::null_pointer : status::success;
-}
-
-template<class T, class Codec>
-constexpr GESSO_HOST_DEVICE status check(const matrix_ref<T>& values, const compressed_matrix<Codec>& view)
-{
-    using codec_type = typename compressed_matrix<Codec>::codec_type;
-    if (values.rows < 0 || values.columns < 0) return status::negative_count;
-    if (values.rows != view.rows || values.columns != view.columns) return status::size_mismatch;
-    if (values.rows == 0 || values.columns == 0) return status::success;
-    if (values.rows > 1 && (values.stride < values.columns || view.stride < view.columns)) return status::size_mismatch;
-    if (view.rows > view.tile_rows() && view.scale_stride < parts(view.columns, view.tile_columns())) {
-        return status::size_mismatch;
-    }
-    const bool missing = values.data == nullptr || view.codes == nullptr || (codec_type::has_scale && !view.scales)
-                      || (codec_type::has_exponent && !view.exponents);
     return missing ? status::null_pointer : status::success;
 }
 

@@ -1,5 +1,5 @@
 // expect: "gesso::compressed_matrix: the codec's granularity must have `tile_rows`"
-#include <gesso/layout.hpp>
+#include <gesso/matrix_layout.hpp>
 
 using tiled = gesso::codec<gesso::e4m3, gesso::identity, gesso::per_tile<1, 16>>;
 gesso::index_t rows(const gesso::compressed_matrix<tiled>& view) { return view.rows; }

@@ -1,5 +1,5 @@
 // expect: "gesso::matrix_layout: packed formats of less than 8 bits are for flat tensors"
-#include <gesso/layout.hpp>
+#include <gesso/matrix_layout.hpp>
 
 using tiled = gesso::codec<gesso::e4m3, gesso::identity, gesso::per_tile<1, 16>>;
 static_assert(gesso::matrix_layout<tiled>{2, 16}.tiles() == 2);

@@ -29,6 +29,12 @@ struct per_row {
     static constexpr index_t tile_columns = 0;
 };
 
+// One scale a column of a matrix.
+struct per_column {
+    static constexpr index_t tile_rows = 0;
+    static constexpr index_t tile_columns = 1;
+};
+
 // One scale for the whole matrix.
 struct per_tensor {
     static constexpr index_t tile_rows = 0;
@@ -61,6 +67,50 @@ constexpr GESSO_HOST_DEVICE index_t parts(index_t extent, index_t size)
     return extent / size + (extent % size != 0 ? 1 : 0);
 }
 
+// A user's granularity with rows and columns exchanged.
+template<class Granularity>
+struct exchanged {
+    static constexpr index_t tile_rows = Granularity::tile_columns;
+    static constexpr index_t tile_columns = Granularity::tile_rows;
+};
+
+template<class Granularity>
+struct select_transposed {
+    static_assert(is_tiled<Granularity>,
+        "gesso::transposed_granularity: groups of a flat tensor have no transpose; use a granularity with `tile_rows` and "
+        "`tile_columns`, as per_tile<R, C>");
+    using type = exchanged<Granularity>;
+};
+template<class Granularity>
+struct select_transposed<exchanged<Granularity>> {
+    using type = Granularity;
+};
+template<int Rows, int Columns>
+struct select_transposed<per_tile<Rows, Columns>> {
+    using type = per_tile<Columns, Rows>;
+};
+template<>
+struct select_transposed<per_row> {
+    using type = per_column;
+};
+template<>
+struct select_transposed<per_column> {
+    using type = per_row;
+};
+template<>
+struct select_transposed<per_tensor> {
+    using type = per_tensor;
+};
+template<>
+struct select_transposed<unscaled> {
+    using type = unscaled;
+};
+
 }  // namespace detail
+
+// Who shares a scale in the transposed matrix: the same elements. per_tile<R, C> becomes per_tile<C, R>, per_row
+// per_column; per_tensor and unscaled stay. Applied twice it is the granularity itself.
+template<class Granularity>
+using transposed_granularity = typename detail::select_transposed<Granularity>::type;
 
 }  // namespace gesso

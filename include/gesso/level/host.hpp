@@ -5,7 +5,7 @@
 #pragma once
 
 #include <gesso/encoding/element.hpp>
-#include <gesso/layout.hpp>
+#include <gesso/matrix_layout.hpp>
 
 // NVRTC compiles device code alone: there this header is empty.
 #if !defined(__CUDACC_RTC__)
