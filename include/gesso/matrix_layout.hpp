@@ -233,9 +233,9 @@ struct quantized_matrix {
 
 namespace detail {
 
-// Is this view fit for use by a function that walks its tiles? The element's side is checked by check() below.
+// Can the parameters of this view's tiles be written and read?
 template<class Codec>
-constexpr GESSO_HOST_DEVICE status check(const compressed_matrix<Codec>& view)
+constexpr GESSO_HOST_DEVICE status check_parameters(const compressed_matrix<Codec>& view)
 {
     using codec_type = typename compressed_matrix<Codec>::codec_type;
     const bool is_blocked = view.order == scale_order::cublaslt;
@@ -245,12 +245,20 @@ constexpr GESSO_HOST_DEVICE status check(const compressed_matrix<Codec>& view)
     }
     const tile_grid tiles = view.tiles();
     if (tiles.is_empty()) return status::success;
-    if (view.rows > 1 && view.stride < view.columns) return status::size_mismatch;
     if ((is_blocked || tiles.down() > 1) && view.scale_stride < tiles.across()) return status::size_mismatch;
     if (is_blocked && view.scale_stride % block_columns != 0) return status::invalid_scale_order;
-    const bool missing = view.codes == nullptr || (codec_type::has_scale && !view.scales)
-                         || (codec_type::has_exponent && !view.exponents);
+    const bool missing = (codec_type::has_scale && !view.scales) || (codec_type::has_exponent && !view.exponents);
     return missing ? status::null_pointer : status::success;
+}
+
+// Is this view fit for use by a function that walks its tiles?
+template<class Codec>
+constexpr GESSO_HOST_DEVICE status check(const compressed_matrix<Codec>& view)
+{
+    const status checked = check_parameters(view);
+    if (checked != status::success || view.tiles().is_empty()) return checked;
+    if (view.rows > 1 && view.stride < view.columns) return status::size_mismatch;
+    return view.codes == nullptr ? status::null_pointer : status::success;
 }
 
 template<class T>
@@ -269,6 +277,21 @@ constexpr GESSO_HOST_DEVICE status check(const matrix_ref<T>& values, const comp
     if (checked != status::success) return checked;
     if (values.rows != view.rows || values.columns != view.columns) return status::size_mismatch;
     return check(view);
+}
+
+// The same for a quantizer's outputs. One at least must be wanted, unless there is nothing to write.
+template<class T, class Codec, class TransposedCodec>
+constexpr GESSO_HOST_DEVICE status check(
+    const matrix_ref<T>& values, const quantized_matrix<Codec, TransposedCodec>& to)
+{
+    status checked = check(values);
+    if (checked != status::success) return checked;
+    if (to.plain.codes == nullptr && to.transposed.codes == nullptr) {
+        return values.rows == 0 || values.columns == 0 ? status::success : status::null_pointer;
+    }
+    if (to.plain.codes != nullptr) checked = check(values, to.plain);
+    if (checked != status::success || to.transposed.codes == nullptr) return checked;
+    return check(matrix_ref<T>{values.data, values.columns, values.rows, values.rows}, to.transposed);
 }
 
 }  // namespace detail

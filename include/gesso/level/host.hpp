@@ -12,9 +12,135 @@
 
 namespace gesso {
 
+namespace detail {
+
+// The elements of a matrix in memory, or of its transpose, and the index of each in the matrix itself: random bits go by
+// that index, whichever way the elements are walked.
+template<class T>
+struct element_grid {
+    T* data;
+    index_t rows, columns;
+    index_t row_step, column_step;
+    index_t row_index_step, column_index_step;
+
+    T& at(index_t row, index_t column) const { return data[row * row_step + column * column_step]; }
+    index_t index(index_t row, index_t column) const { return row * row_index_step + column * column_index_step; }
+    element_grid transposed() const
+    {
+        return {data, columns, rows, column_step, row_step, column_index_step, row_index_step};
+    }
+};
+template<class T>
+element_grid<T> grid_of(const matrix_ref<T>& matrix)
+{
+    return {matrix.data, matrix.rows, matrix.columns, matrix.stride, 1, matrix.columns, 1};
+}
+
+// The elements of one tile, the ends not included.
+struct tile_range {
+    index_t row_begin, row_end, column_begin, column_end;
+
+    template<class Act>
+    void each_element(Act act) const
+    {
+        for (index_t row = row_begin; row < row_end; ++row) {
+            for (index_t column = column_begin; column < column_end; ++column) act(row, column);
+        }
+    }
+};
+
+// act(tile_row, tile_column, range) for each tile.
+template<class Act>
+void each_tile(const tile_grid& tiles, Act act)
+{
+    for (index_t down = 0; down < tiles.down(); ++down) {
+        for (index_t across = 0; across < tiles.across(); ++across) {
+            const index_t row = down * tiles.height;
+            const index_t column = across * tiles.width;
+            act(down, across,
+                tile_range{row, smaller(row + tiles.height, tiles.rows), column,
+                    smaller(column + tiles.width, tiles.columns)});
+        }
+    }
+}
+
+// The statistic of a tile's elements.
+template<class Statistic, class T, class Nan>
+Statistic observe_tile(const element_grid<T>& values, const tile_range& within, const Nan& nan)
+{
+    Statistic known;
+    within.each_element([&](index_t row, index_t column) {
+        nan.observe(known, element<standard::remove_const_t<T>>::load(values.at(row, column)));
+    });
+    return known;
+}
+
+// Zeroes the padding of the scales' edge blocks.
+template<class Codec>
+void clear_scale_padding(const compressed_matrix<Codec>& to)
+{
+    const tile_grid tiles = to.tiles();
+    const scale_extent stored = padded_scales(tiles, to.order);
+    for (index_t row = 0; row < stored.rows; ++row) {
+        for (index_t column = row < tiles.down() ? tiles.across() : 0; column < stored.columns; ++column) {
+            to.store_padding(row, column);
+        }
+    }
+}
+
+// The codec's verbs on all tiles of a matrix. Preconditions: the views were checked and have the grid's shape.
+template<class Codec>
+struct host_tiles {
+    template<class T, class Rounding, class Underflow>
+    static void encode(const element_grid<T>& values, const compressed_matrix<Codec>& to, const Rounding& rounding,
+        Underflow underflow)
+    {
+        each_tile(to.tiles(), [&](index_t tile_row, index_t tile_column, const tile_range& within) {
+            encode_tile(values, within, to.load(tile_row, tile_column), to, rounding, underflow);
+        });
+    }
+    template<class T, class Rounding, class Underflow, class Nan>
+    static void compress(const element_grid<T>& values, const compressed_matrix<Codec>& to, const Rounding& rounding,
+        Underflow underflow, const Nan& nan)
+    {
+        each_tile(to.tiles(), [&](index_t tile_row, index_t tile_column, const tile_range& within) {
+            const auto with = Codec::fit(observe_tile<typename Codec::statistic>(values, within, nan));
+            to.store(tile_row, tile_column, with);
+            encode_tile(values, within, with, to, rounding, underflow);
+        });
+        clear_scale_padding(to);
+    }
+    template<class T>
+    static void decode(const compressed_matrix<const Codec>& from, const element_grid<T>& values)
+    {
+        each_tile(from.tiles(), [&](index_t tile_row, index_t tile_column, const tile_range& within) {
+            const auto with = from.load(tile_row, tile_column);
+            within.each_element([&](index_t row, index_t column) {
+                values.at(row, column) = element<T>::store(Codec::decode(from.codes[row * from.stride + column], with));
+            });
+        });
+    }
+
+private:
+    template<class T, class Rounding, class Underflow>
+    static void encode_tile(const element_grid<T>& values, const tile_range& within,
+        const typename Codec::parameters& with, const compressed_matrix<Codec>& to, const Rounding& rounding,
+        Underflow underflow)
+    {
+        within.each_element([&](index_t row, index_t column) {
+            to.codes[row * to.stride + column] =
+                Codec::encode(element<standard::remove_const_t<T>>::load(values.at(row, column)), with,
+                    rounding_at(rounding, values.index(row, column)), underflow);
+        });
+    }
+};
+
+}  // namespace detail
+
 // The codec's verbs on tensors in memory. T is any element type (encoding/element.hpp). Rounding is nearest_even, upward,
 // or `stochastic{seed, step}`, which takes each element's bits by its index in the whole tensor (row * columns + column in
-// a matrix). No alignment is needed beyond that of the types. On any status but success nothing has been written.
+// a matrix). Nan says what a NaN or an infinity does to a statistic: ignore_nan, propagate_nan, flag_nan{flag}. No alignment
+// is needed beyond that of the types. On any status but success nothing has been written.
 // Snippet: examples/03_scale_a_group.cpp
 template<class Codec>
 struct host_codec {
@@ -22,11 +148,11 @@ struct host_codec {
     using parameters = typename Codec::parameters;
 
     // Stage one: `count` values of one group (or of a part of it) to their statistic.
-    template<class T>
-    static statistic observe(const T* values, index_t count)
+    template<class T, class Nan = ignore_nan>
+    static statistic observe(const T* values, index_t count, const Nan& nan = {})
     {
         statistic known;
-        for (index_t i = 0; i < count; ++i) known.observe(element<T>::load(values[i]));
+        for (index_t i = 0; i < count; ++i) nan.observe(known, element<T>::load(values[i]));
         return known;
     }
 
@@ -45,13 +171,15 @@ struct host_codec {
     }
 
     // Observe, fit and encode in a row: values (to.count) to codes, scales and exponents.
-    template<class T, class View, class Rounding = nearest_even, class Underflow = gradual>
-    [[nodiscard]] static status compress(
-        const T* values, const compressed_ref<View>& to, const Rounding& rounding = {}, Underflow underflow = {})
+    template<class T, class View, class Rounding = nearest_even, class Underflow = gradual, class Nan = ignore_nan>
+    [[nodiscard]] static status compress(const T* values, const compressed_ref<View>& to, const Rounding& rounding = {},
+        Underflow underflow = {}, const Nan& nan = {})
     {
         require_same_codec<View>();
+        const status usable = detail::check_policy(nan);
+        if (usable != status::success) return usable;
         return each_group(values, to, [&](index_t group, index_t begin, index_t end) {
-            const parameters with = fit(observe(values + begin, end - begin));
+            const parameters with = fit(observe(values + begin, end - begin, nan));
             to.store(group, with);
             encode_group(values, begin, end, with, to, rounding, underflow);
         });
@@ -70,45 +198,35 @@ struct host_codec {
         });
     }
 
-    // The same for matrices; T may be const.
+    // The same for matrices; T may be const. Who writes the scales of all tiles also zeroes the padding between them
+    // (compressed_matrix says where there is any).
     template<class T, class View, class Rounding = nearest_even, class Underflow = gradual>
     [[nodiscard]] static status encode(const matrix_ref<T>& values, const compressed_matrix<View>& to,
         const Rounding& rounding = {}, Underflow underflow = {})
     {
         require_same_codec<View>();
-        return each_tile(values, to, [&](index_t tile_row, index_t tile_column, const tile& within) {
-            encode_tile(values, within, to.load(tile_row, tile_column), to, rounding, underflow);
-        });
+        const status checked = detail::check(values, to);
+        if (checked == status::success) detail::host_tiles<Codec>::encode(detail::grid_of(values), to, rounding, underflow);
+        return checked;
     }
-    template<class T, class View, class Rounding = nearest_even, class Underflow = gradual>
+    template<class T, class View, class Rounding = nearest_even, class Underflow = gradual, class Nan = ignore_nan>
     [[nodiscard]] static status compress(const matrix_ref<T>& values, const compressed_matrix<View>& to,
-        const Rounding& rounding = {}, Underflow underflow = {})
+        const Rounding& rounding = {}, Underflow underflow = {}, const Nan& nan = {})
     {
         require_same_codec<View>();
-        return each_tile(values, to, [&](index_t tile_row, index_t tile_column, const tile& within) {
-            statistic known;
-            for (index_t row = within.row_begin; row < within.row_end; ++row) {
-                known.merge(observe(values.data + row * values.stride + within.column_begin,
-                    within.column_end - within.column_begin));
-            }
-            const parameters with = fit(known);
-            to.store(tile_row, tile_column, with);
-            encode_tile(values, within, with, to, rounding, underflow);
-        });
+        status checked = detail::check(values, to);
+        if (checked == status::success) checked = detail::check_policy(nan);
+        if (checked != status::success) return checked;
+        detail::host_tiles<Codec>::compress(detail::grid_of(values), to, rounding, underflow, nan);
+        return status::success;
     }
     template<class View, class T>
     [[nodiscard]] static status decode(const compressed_matrix<View>& from, const matrix_ref<T>& values)
     {
         require_same_codec<const View, const Codec>();
-        return each_tile(values, from, [&](index_t tile_row, index_t tile_column, const tile& within) {
-            const parameters with = from.load(tile_row, tile_column);
-            for (index_t row = within.row_begin; row < within.row_end; ++row) {
-                for (index_t column = within.column_begin; column < within.column_end; ++column) {
-                    values.data[row * values.stride + column] =
-                        element<T>::store(Codec::decode(from.codes[row * from.stride + column], with));
-                }
-            }
-        });
+        const status checked = detail::check(values, from);
+        if (checked == status::success) detail::host_tiles<Codec>::decode(from, detail::grid_of(values));
+        return checked;
     }
 
 private:
@@ -119,10 +237,6 @@ private:
         static_assert(standard::is_same_v<View, Expected>,
             "gesso::host_codec: the view is of another codec, or is one that only reads; use host_codec of its codec");
     }
-
-    struct tile {
-        index_t row_begin, row_end, column_begin, column_end;
-    };
 
     template<class T, class View, class Act>
     static status each_group(const T* values, const View& view, Act act)
@@ -136,23 +250,6 @@ private:
         return status::success;
     }
 
-    template<class T, class View, class Act>
-    static status each_tile(const matrix_ref<T>& values, const View& view, Act act)
-    {
-        const status checked = detail::check(values, view);
-        if (checked != status::success || view.rows == 0 || view.columns == 0) return checked;
-        const index_t height = view.tile_rows();
-        const index_t width = view.tile_columns();
-        for (index_t row = 0, tile_row = 0; row < view.rows; row += height, ++tile_row) {
-            for (index_t column = 0, tile_column = 0; column < view.columns; column += width, ++tile_column) {
-                act(tile_row, tile_column,
-                    tile{row, detail::smaller(row + height, view.rows), column,
-                        detail::smaller(column + width, view.columns)});
-            }
-        }
-        return status::success;
-    }
-
     template<class T, class Rounding, class Underflow>
     static void encode_group(const T* values, index_t begin, index_t end, const parameters& with,
         const compressed_ref<Codec>& to, const Rounding& rounding, Underflow underflow)
@@ -160,20 +257,6 @@ private:
         for (index_t i = begin; i < end; ++i) {
             store_code<typename Codec::format>(to.codes, i,
                 Codec::encode(element<T>::load(values[i]), with, detail::rounding_at(rounding, to.first + i), underflow));
-        }
-    }
-
-    template<class T, class Rounding, class Underflow>
-    static void encode_tile(const matrix_ref<T>& values, const tile& within, const parameters& with,
-        const compressed_matrix<Codec>& to, const Rounding& rounding, Underflow underflow)
-    {
-        using value_type = standard::remove_const_t<T>;
-        for (index_t row = within.row_begin; row < within.row_end; ++row) {
-            for (index_t column = within.column_begin; column < within.column_end; ++column) {
-                to.codes[row * to.stride + column] =
-                    Codec::encode(element<value_type>::load(values.data[row * values.stride + column]), with,
-                        detail::rounding_at(rounding, row * to.columns + column), underflow);
-            }
         }
     }
 };
