@@ -26,8 +26,8 @@ struct own_tiles {
 };
 using own = codec<e4m3, identity, own_tiles>;
 
-static_assert(std::is_trivially_copyable<compressed_matrix<activation>>::value,
-    "views are passed by value into kernels");
+static_assert(
+    std::is_trivially_copyable<compressed_matrix<activation>>::value, "views are passed by value into kernels");
 static_assert(std::is_trivially_copyable<quantized_matrix<activation>>::value, "so are pairs of them");
 static_assert(std::is_convertible<compressed_matrix<activation>, compressed_matrix<const activation>>::value,
     "writing allows reading");
@@ -122,8 +122,8 @@ TEST_CASE("scales in cuBLASLt's order: blocks of 128 x 4, each scale in a place 
                         for (index_t quarter = 0; quarter < 4; ++quarter) {
                             for (index_t column = 0; column < 4; ++column, ++place) {
                                 agrees = agrees
-                                         && view.scale_index(block_row * 128 + quarter * 32 + line,
-                                                block_column * 4 + column)
+                                         && view.scale_index(
+                                                block_row * 128 + quarter * 32 + line, block_column * 4 + column)
                                                 == place;
                             }
                         }

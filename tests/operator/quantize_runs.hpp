@@ -39,7 +39,8 @@ template<class Codec>
 oracle::matrix_format format_of()
 {
     using scale_format = typename Codec::scale_format;
-    const oracle::format& codes = std::is_same<typename Codec::format, gesso::e4m3>::value ? oracle::e4m3() : oracle::e5m2();
+    const oracle::format& codes =
+        std::is_same<typename Codec::format, gesso::e4m3>::value ? oracle::e4m3() : oracle::e5m2();
     const oracle::scale_kind scales = std::is_same<scale_format, gesso::float32>::value ? oracle::scale_kind::float32
                                       : std::is_same<scale_format, gesso::bfloat16>::value
                                           ? oracle::scale_kind::bfloat16
@@ -114,8 +115,8 @@ void expect_bytes(
             const std::uint32_t code = got.code(row, column);
             const std::uint32_t expected = wanted.codes[static_cast<std::size_t>(row * view.columns + column)];
             failures.expect(code == expected, [&](auto& out) {
-                out << "code (" << row << ", " << column << ") of " << view.rows << " x " << view.columns << ": " << code
-                    << ", expected " << expected;
+                out << "code (" << row << ", " << column << ") of " << view.rows << " x " << view.columns << ": "
+                    << code << ", expected " << expected;
             });
         }
     }
@@ -220,7 +221,8 @@ void each_run(Act act)
     }
 }
 
-TEST_CASE_TEMPLATE_DEFINE("quantize gives the oracle's bytes: plain, with transpose, transpose alone", Trial, quantize_bytes)
+TEST_CASE_TEMPLATE_DEFINE(
+    "quantize gives the oracle's bytes: plain, with transpose, transpose alone", Trial, quantize_bytes)
 {
     using runner = typename Trial::runner;
     tally failures;
@@ -241,7 +243,8 @@ TEST_CASE_TEMPLATE_DEFINE("quantize gives the oracle's bytes: plain, with transp
     CHECK_MESSAGE(failures.passed(), failures.report());
 }
 
-TEST_CASE_TEMPLATE_DEFINE("stochastic rounding takes the bits of the element's index, in both outputs", Trial, quantize_stochastic)
+TEST_CASE_TEMPLATE_DEFINE(
+    "stochastic rounding takes the bits of the element's index, in both outputs", Trial, quantize_stochastic)
 {
     using runner = typename Trial::runner;
     tally failures;
@@ -256,21 +259,21 @@ TEST_CASE_TEMPLATE_DEFINE("stochastic rounding takes the bits of the element's i
     CHECK_MESSAGE(failures.passed(), failures.report());
 }
 
-TEST_CASE_TEMPLATE_DEFINE("NaN and infinity are ignored, propagated or flagged, as the policy says", Trial, quantize_nan)
+TEST_CASE_TEMPLATE_DEFINE(
+    "NaN and infinity are ignored, propagated or flagged, as the policy says", Trial, quantize_nan)
 {
     using runner = typename Trial::runner;
     tally failures;
     each_run<Trial>([&](auto make, std::uint64_t seed) {
         auto run = make();
         const oracle::dense_matrix dense = fill(run.values, kind_of_values::faulty, seed);
-        REQUIRE(runner::quantize(
-            run.values, &run.plain, &run.transposed, gesso::nearest_even{}, gesso::ignore_nan{}));
+        REQUIRE(runner::quantize(run.values, &run.plain, &run.transposed, gesso::nearest_even{}, gesso::ignore_nan{}));
         run.expect(dense, oracle::nan_policy::ignore, true, true, failures);
 
         auto propagating = make();
         fill(propagating.values, kind_of_values::faulty, seed);
-        REQUIRE(runner::quantize(propagating.values, &propagating.plain, &propagating.transposed,
-            gesso::nearest_even{}, gesso::propagate_nan{}));
+        REQUIRE(runner::quantize(propagating.values, &propagating.plain, &propagating.transposed, gesso::nearest_even{},
+            gesso::propagate_nan{}));
         propagating.expect(dense, oracle::nan_policy::propagate, true, true, failures);
 
         auto flagging = make();
@@ -279,8 +282,8 @@ TEST_CASE_TEMPLATE_DEFINE("NaN and infinity are ignored, propagated or flagged, 
             oracle::observe(dense, format_of<typename Trial::codec_type>(), oracle::nan_policy::ignore).has_fault;
         for (const std::uint32_t before : {0u, 1u}) {
             std::uint32_t flag = before;
-            REQUIRE(runner::quantize(flagging.values, &flagging.plain, &flagging.transposed, gesso::nearest_even{},
-                gesso::flag_nan{&flag}));
+            REQUIRE(runner::quantize(
+                flagging.values, &flagging.plain, &flagging.transposed, gesso::nearest_even{}, gesso::flag_nan{&flag}));
             const std::uint32_t expected = has_fault ? 1u : before;
             failures.expect(flag == expected, [&](auto& out) { out << "flag " << flag << ", expected " << expected; });
         }
@@ -321,7 +324,8 @@ void two_stages(kind_of_values kind, bool propagates, tally& failures)
     });
 }
 
-TEST_CASE_TEMPLATE_DEFINE("two stages give the amax of every unit and the bytes of one pass", Trial, quantize_two_stages)
+TEST_CASE_TEMPLATE_DEFINE(
+    "two stages give the amax of every unit and the bytes of one pass", Trial, quantize_two_stages)
 {
     using value_type = typename Trial::value_type;
     tally failures;
@@ -362,7 +366,8 @@ TEST_CASE_TEMPLATE_DEFINE("encode takes the scales that it finds and leaves them
     CHECK_MESSAGE(failures.passed(), failures.report());
 }
 
-TEST_CASE_TEMPLATE_DEFINE("dequantize gives the oracle's numbers, rounded to the type asked for", Trial, dequantize_numbers)
+TEST_CASE_TEMPLATE_DEFINE(
+    "dequantize gives the oracle's numbers, rounded to the type asked for", Trial, dequantize_numbers)
 {
     using runner = typename Trial::runner;
     using value_type = typename Trial::value_type;
@@ -392,7 +397,8 @@ TEST_CASE_TEMPLATE_DEFINE("dequantize gives the oracle's numbers, rounded to the
         failures.expect(back.is_intact(), [](auto& out) { out << "padding of the values was written"; });
         for (std::int64_t row = 0; row < view.rows; ++row) {
             for (std::int64_t column = 0; column < view.columns; ++column) {
-                const double scale = oracle::scale_of(wanted.scales[oracle::tile_of(row, column, dense, wanted, how)], how);
+                const double scale =
+                    oracle::scale_of(wanted.scales[oracle::tile_of(row, column, dense, wanted, how)], how);
                 const std::uint32_t code = run.plain.code(row, column);
                 double number = oracle::number_of(code, scale, how);
                 if (!std::isnan(number) && sizeof(value_type) == 2) {
@@ -401,8 +407,8 @@ TEST_CASE_TEMPLATE_DEFINE("dequantize gives the oracle's numbers, rounded to the
                     number = narrow.decode(narrow.encode(number, oracle::direction::nearest_even, false));
                 }
                 const double got = static_cast<double>(back.number(row, column));
-                const bool agrees = std::isnan(number) ? std::isnan(got)
-                                                       : got == number && std::signbit(got) == std::signbit(number);
+                const bool agrees =
+                    std::isnan(number) ? std::isnan(got) : got == number && std::signbit(got) == std::signbit(number);
                 failures.expect(agrees, [&](auto& out) {
                     out << "code " << code << " with scale " << scale << ": " << got << ", expected " << number;
                 });
@@ -425,8 +431,8 @@ TEST_CASE_TEMPLATE_DEFINE("transpose moves codes and scales, between any orders 
             REQUIRE(runner::quantize(run.values, &run.plain,
                 static_cast<compressed_memory<typename Trial::transposed_type>*>(nullptr), gesso::nearest_even{},
                 gesso::ignore_nan{}));
-            compressed_memory<target_type> turned(dense.columns, dense.rows,
-                quantizer_run<Trial>::template placed<target_type>(seed % 2 == 0, order));
+            compressed_memory<target_type> turned(
+                dense.columns, dense.rows, quantizer_run<Trial>::template placed<target_type>(seed % 2 == 0, order));
             REQUIRE(runner::transpose(run.plain, turned));
             expect_bytes(turned, oracle::quantize(dense.transposed(), format_of<target_type>()), failures);
         }

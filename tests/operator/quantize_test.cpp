@@ -1,9 +1,11 @@
 // Copyright 2026 The Gesso authors. Licensed under the Apache License, Version 2.0.
 //
-// Quantizers of the host level: the cases that a device runs too, and what is refused.
+// Quantizers of the host level: what a device runs too (quantize_runs.hpp, quantize_cases.hpp), and what is refused.
 #include <gesso/operator/quantize.hpp>
 
-#include "quantize_runs.hpp"
+#include "quantize_cases.hpp"
+
+#include <utility>
 
 using namespace gesso;
 using support::compressed_memory;
@@ -14,6 +16,9 @@ namespace {
 
 // The host's functions with the arguments of the runs; each answers whether it succeeded.
 struct host_runner {
+    // How often to repeat what chance could hide: here nothing could.
+    static constexpr int runs = 2;
+
     template<class T, class Codec, class TransposedCodec, class Rounding, class Nan>
     static bool quantize(matrix_memory<T>& values, compressed_memory<Codec>* plain,
         compressed_memory<TransposedCodec>* transposed, const Rounding& rounding, const Nan& nan)
@@ -60,8 +65,7 @@ private:
     }
 };
 
-template<class Format, class Granularity, class ScaleFormat = float32>
-using plain_codec = codec<Format, identity, Granularity, ScaleFormat>;
+using support::plain_codec;
 
 // Which codecs, element types and units of stage one are tried together; every one of each occurs.
 using tensor_of_rows = trial<host_runner, bf16, plain_codec<e4m3, per_tensor>, per_row>;
@@ -91,14 +95,187 @@ namespace support {
 TEST_CASE_TEMPLATE_INVOKE(quantize_bytes, tensor_of_rows, tensor_of_tiles, tensor_of_blocks, rows, columns, tiles_4,
     tiles_16, tiles_16_fp32, tiles_100, tiles_128, squares, squares_of_8, microscaled, microscaled_fp32, both_ways,
     both_ways_128);
-TEST_CASE_TEMPLATE_INVOKE(quantize_stochastic, tensor_of_rows, columns, tiles_16, tiles_100, microscaled_fp32, both_ways);
+TEST_CASE_TEMPLATE_INVOKE(
+    quantize_stochastic, tensor_of_rows, columns, tiles_16, tiles_100, microscaled_fp32, both_ways);
 TEST_CASE_TEMPLATE_INVOKE(
     quantize_nan, tensor_of_rows, tensor_of_tiles, rows, columns, tiles_16, squares, microscaled, both_ways_128);
-TEST_CASE_TEMPLATE_INVOKE(quantize_two_stages, tensor_of_rows, tensor_of_tiles, tensor_of_blocks, rows, columns, tiles_4,
-    tiles_16, tiles_128, squares, microscaled);
-TEST_CASE_TEMPLATE_INVOKE(quantize_given, tensor_of_rows, tensor_of_tiles, rows, tiles_16, squares_of_8, microscaled, both_ways);
+TEST_CASE_TEMPLATE_INVOKE(quantize_two_stages, tensor_of_rows, tensor_of_tiles, tensor_of_blocks, rows, columns,
+    tiles_4, tiles_16, tiles_128, squares, microscaled);
+TEST_CASE_TEMPLATE_INVOKE(
+    quantize_given, tensor_of_rows, tensor_of_tiles, rows, tiles_16, squares_of_8, microscaled, both_ways);
 TEST_CASE_TEMPLATE_INVOKE(
     dequantize_numbers, tensor_of_rows, tensor_of_blocks, columns, tiles_4, tiles_16_fp32, tiles_128, microscaled);
 TEST_CASE_TEMPLATE_INVOKE(transpose_codes, tensor_of_rows, rows, columns, tiles_16, tiles_100, squares, microscaled);
 
+TEST_CASE_TEMPLATE_INVOKE(s13_bf16_scale, host_runner);
+TEST_CASE_TEMPLATE_INVOKE(s14_outlier, host_runner);
+TEST_CASE_TEMPLATE_INVOKE(s17_scale_never_set, host_runner);
+TEST_CASE_TEMPLATE_INVOKE(s18_given_scale, host_runner);
+TEST_CASE_TEMPLATE_INVOKE(t01_tile_counts, host_runner);
+TEST_CASE_TEMPLATE_INVOKE(t02_row_lengths, host_runner);
+TEST_CASE_TEMPLATE_INVOKE(t04_addresses, host_runner);
+TEST_CASE_TEMPLATE_INVOKE(t05_strides, host_runner);
+TEST_CASE_TEMPLATE_INVOKE(t07_empty, host_runner);
+TEST_CASE_TEMPLATE_INVOKE(t10_rectangles, host_runner);
+TEST_CASE_TEMPLATE_INVOKE(t12_exact_size, host_runner);
+TEST_CASE_TEMPLATE_INVOKE(t13_tile_sizes, host_runner);
+TEST_CASE_TEMPLATE_INVOKE(t15_transposed, host_runner);
+TEST_CASE_TEMPLATE_INVOKE(r05_tiles_in_turn, host_runner);
+TEST_CASE_TEMPLATE_INVOKE(r06_batches, host_runner);
+
 }  // namespace support
+
+namespace {
+
+using activation = support::saved_activation;
+using scaled_by_powers = plain_codec<e4m3, per_tile<1, 32>, e8m0>;
+
+// A sound call of host_quantize with both outputs, to be made unsound.
+struct quantizer_call {
+    matrix_memory<float> values{4, 40};
+    compressed_memory<activation> plain{4, 40};
+    compressed_memory<transposed_codec<activation>> transposed{40, 4};
+
+    // The answer to the call after `change`; whatever it is but success, nothing may have been written.
+    template<class Change>
+    status answer(Change change)
+    {
+        matrix_ref<const float> from{values.view().data, 4, 40, 40};
+        quantized_matrix<activation> to{plain.view(), transposed.view()};
+        change(from, to);
+        const status answered = host_quantize(from, to, nearest_even{}, propagate_nan{});
+        if (answered != status::success) {
+            CHECK(host_encode(from, to) == answered);
+            CHECK(is_untouched(plain));
+            CHECK(is_untouched(transposed));
+        }
+        return answered;
+    }
+    template<class Codec>
+    static bool is_untouched(compressed_memory<Codec>& memory)
+    {
+        for (const std::uint32_t code : support::codes_of(memory)) {
+            if (code != support::matrix_canary) return false;
+        }
+        for (const std::uint32_t scale : support::scales_of(memory)) {
+            if (scale != compressed_memory<Codec>::scale_canary()) return false;
+        }
+        return true;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("misuse of quantize and encode is answered, and nothing is written, neither output nor flag")
+{
+    quantizer_call call;
+    const auto answer = [&](auto change) { return call.answer(change); };
+    CHECK(answer([](auto& from, auto&) { from.data = nullptr; }) == status::null_pointer);
+    CHECK(answer([](auto&, auto& to) { to.plain.codes = nullptr, to.transposed.codes = nullptr; })
+          == status::null_pointer);
+    CHECK(answer([](auto&, auto& to) { to.plain.scales = nullptr; }) == status::null_pointer);
+    CHECK(answer([](auto&, auto& to) { to.transposed.scales = nullptr; }) == status::null_pointer);
+    CHECK(answer([](auto& from, auto&) { from.rows = -1; }) == status::negative_count);
+    CHECK(answer([](auto& from, auto&) { from.columns = -1; }) == status::negative_count);
+    CHECK(answer([](auto& from, auto&) { from.rows = 3; }) == status::size_mismatch);
+    CHECK(answer([](auto& from, auto&) { from.stride = 39; }) == status::size_mismatch);
+    CHECK(answer([](auto&, auto& to) { to.plain.columns = 39; }) == status::size_mismatch);
+    CHECK(answer([](auto&, auto& to) { to.plain.stride = 39; }) == status::size_mismatch);
+    CHECK(answer([](auto&, auto& to) { to.plain.scale_stride = 2; }) == status::size_mismatch);
+    // The transposed output last: the plain one, which is sound, must not have been written either.
+    CHECK(
+        answer([](auto&, auto& to) { std::swap(to.transposed.rows, to.transposed.columns); }) == status::size_mismatch);
+    CHECK(answer([](auto&, auto& to) { to.transposed.stride = 3; }) == status::size_mismatch);
+    CHECK(answer([](auto&, auto& to) { to.transposed.scale_stride = 3; }) == status::size_mismatch);
+    CHECK(answer([](auto&, auto& to) { to.transposed.order = scale_order::cublaslt; }) == status::invalid_scale_order);
+    CHECK(answer([](auto&, auto& to) { to.plain.order = scale_order::cublaslt; }) == status::invalid_scale_order);
+
+    const quantized_matrix<activation> sound{call.plain.view(), {}};
+    CHECK(host_quantize(call.values.view(), sound, nearest_even{}, flag_nan{}) == status::null_pointer);
+    CHECK(quantizer_call::is_untouched(call.plain));
+    call.values.set(3, 39, std::numeric_limits<float>::infinity());
+    std::uint32_t flag = 0;
+    quantized_matrix<activation> unsound = sound;
+    unsound.plain.stride = 1;
+    CHECK(host_quantize(call.values.view(), unsound, nearest_even{}, flag_nan{&flag}) == status::size_mismatch);
+    CHECK(flag == 0);
+    CHECK(host_quantize(call.values.view(), sound, nearest_even{}, flag_nan{&flag}) == status::success);
+    CHECK(flag == 1);
+}
+
+TEST_CASE("misuse of dequantize, transpose, observe and fit is answered, and nothing is written")
+{
+    matrix_memory<float> values(4, 40);
+    compressed_memory<activation> plain(4, 40);
+    compressed_memory<transposed_codec<activation>> transposed(40, 4);
+    matrix_memory<float> amax(4, 3);
+
+    CHECK(host_dequantize(plain.view(), matrix_ref<float>{nullptr, 4, 40, 40}) == status::null_pointer);
+    CHECK(host_dequantize(plain.view(), matrix_ref<float>{values.view().data, 4, 39, 40}) == status::size_mismatch);
+    const auto transpose = [&](auto change) {
+        auto from = plain.view();
+        auto to = transposed.view();
+        change(from, to);
+        return host_transpose(from, to);
+    };
+    CHECK(transpose([](auto& from, auto&) { from.codes = nullptr; }) == status::null_pointer);
+    CHECK(transpose([](auto&, auto& to) { to.codes = nullptr; }) == status::null_pointer);
+    CHECK(transpose([](auto& from, auto&) { from.rows = 3; }) == status::size_mismatch);
+    CHECK(transpose([](auto&, auto& to) { std::swap(to.rows, to.columns); }) == status::size_mismatch);
+    CHECK(transpose([](auto&, auto& to) { to.rows = -40; }) == status::negative_count);
+
+    using unit = per_tile<1, 16>;
+    const auto observe = [&](auto change) {
+        auto from = values.view();
+        auto to = amax.view();
+        change(from, to);
+        return host_observe<unit>(from, to);
+    };
+    CHECK(observe([](auto& from, auto&) { from.data = nullptr; }) == status::null_pointer);
+    CHECK(observe([](auto&, auto& to) { to.data = nullptr; }) == status::null_pointer);
+    CHECK(observe([](auto&, auto& to) { to.columns = 2; }) == status::size_mismatch);
+    CHECK(observe([](auto&, auto& to) { to.rows = 5; }) == status::size_mismatch);
+    CHECK(observe([](auto&, auto& to) { to.stride = 2; }) == status::size_mismatch);
+    CHECK(observe([](auto&, auto& to) { to.rows = -1; }) == status::negative_count);
+    CHECK(host_observe<unit>(values.view(), amax.view(), flag_nan{}) == status::null_pointer);
+    CHECK(amax.is_intact());
+    CHECK(bits_of(amax.number(0, 0)) == 0xC7C7C7C7u);
+
+    const auto fit = [&](auto change) {
+        auto from = amax.view();
+        auto to = plain.view();
+        change(from, to);
+        return host_fit(from, to);
+    };
+    CHECK(fit([](auto& from, auto&) { from.data = nullptr; }) == status::null_pointer);
+    CHECK(fit([](auto&, auto& to) { to.scales = nullptr; }) == status::null_pointer);
+    CHECK(fit([](auto& from, auto&) { from.columns = 2; }) == status::size_mismatch);
+    CHECK(fit([](auto& from, auto&) { from.rows = 5; }) == status::size_mismatch);
+    CHECK(fit([](auto&, auto& to) { to.scale_stride = 2; }) == status::size_mismatch);
+    CHECK(quantizer_call::is_untouched(plain));
+    CHECK(quantizer_call::is_untouched(transposed));
+    // Scales may be fitted before there is memory for codes.
+    CHECK(fit([](auto&, auto& to) { to.codes = nullptr; }) == status::success);
+}
+
+TEST_CASE("scales in cuBLASLt's order: what is written, and what is left, of blocks and of padding")
+{
+    matrix_memory<float> values = support::matrix_of<float>(
+        130, 200, [](int row, int column) { return std::ldexp(1.0, row % 20 - column / 32); });
+    // The matrix of scales is 130 x 7, so 2 x 2 blocks, and one block a row more than needed.
+    compressed_memory<scaled_by_powers> to(130, 200, {0, 4, 0, scale_order::cublaslt});
+    REQUIRE(host_runner::quantize(values, &to, support::no_transpose<scaled_by_powers>, nearest_even{}, ignore_nan{}));
+    CHECK(to.stored_scales() == 2 * 3 * 512);
+    // amax 2^(19 - 6) / 448 rounds up to 2^5, code 132; the place is counted by hand: row 39 is in the first block row,
+    // on line 7 of 32, second quarter; column 6 in the second block, third place.
+    CHECK(to.scale(512 + 7 * 16 + 4 + 2) == 132);
+    // Row 129, column 0: fourth block (three a row), line 1. amax 2^9 / 448 is above 1, so 2^1.
+    CHECK(to.scale(3 * 512 + 16) == 128);
+    CHECK(to.scale(512 + 3) == 0);                       // column 7: padding of an edge block
+    CHECK(to.scale(3 * 512 + 2 * 16) == 0);              // row 130: padding of an edge block
+    CHECK(to.scale(2 * 512) == support::matrix_canary);  // the block that nobody owns
+    // Encode reads scales and writes none: padding stays what it is.
+    to.view().scales[512 + 3] = 0xFF;
+    REQUIRE(host_runner::encode(values, &to, support::no_transpose<scaled_by_powers>, nearest_even{}));
+    CHECK(to.scale(512 + 3) == 0xFF);
+}
