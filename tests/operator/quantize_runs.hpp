@@ -305,8 +305,10 @@ void two_stages(kind_of_values kind, bool propagates, tally& failures)
         const oracle::dense_matrix dense = fill(run.values, kind, seed);
         const oracle::compressed known = oracle::observe(dense, format_of<unit_codec>(), policy);
         matrix_memory<Amax> amax(known.down, known.across, known.across + static_cast<std::int64_t>(seed % 2));
-        REQUIRE(propagates ? runner::template observe<typename Trial::unit>(run.values, amax, gesso::propagate_nan{})
-                           : runner::template observe<typename Trial::unit>(run.values, amax, gesso::ignore_nan{}));
+        const bool observed =
+            propagates ? runner::template observe<typename Trial::unit>(run.values, amax, gesso::propagate_nan{})
+                       : runner::template observe<typename Trial::unit>(run.values, amax, gesso::ignore_nan{});
+        REQUIRE(observed);
         for (std::int64_t row = 0; row < known.down; ++row) {
             for (std::int64_t column = 0; column < known.across; ++column) {
                 const double got = static_cast<double>(amax.number(row, column));
