@@ -154,6 +154,47 @@ inline float host_level_matrix(float value)
     return sum + values[0];
 }
 
+// All that the host level does with matrices, in both outputs and both orders of scales.
+template<class Codec, class T, class NanPolicy>
+float host_quantizer(float value, gesso::scale_order order, NanPolicy nan)
+{
+    using transposed = gesso::transposed_codec<Codec>;
+    T values[6] = {gesso::element<T>::store(value)};
+    T amax[6] = {};
+    alignas(16) unsigned char memory[1024] = {};
+    alignas(16) unsigned char transposed_memory[1024] = {};
+    const gesso::matrix_layout<Codec> layout{2, 3, order};
+    const gesso::matrix_layout<transposed> transposed_layout{3, 2, order};
+    const gesso::quantized_matrix<Codec> to{layout.bind(memory), transposed_layout.bind(transposed_memory)};
+    const gesso::matrix_ref<T> matrix{values, 2, 3, 3};
+    const gesso::detail::tile_grid units = to.plain.tiles();
+    const gesso::matrix_ref<T> known{amax, units.down(), units.across(), units.across()};
+    float sum = layout.bytes() <= 1024 && transposed_layout.bytes() <= 1024 ? 0.0f : 1e30f;
+    sum += require(gesso::host_quantize(matrix, to, gesso::stochastic{1, 2}, nan));
+    sum += require(gesso::host_observe<typename Codec::granularity>(matrix, known, nan));
+    sum += require(gesso::host_fit(known, to.plain));
+    sum += require(gesso::host_encode(matrix, to));
+    sum += require(gesso::host_transpose(to.plain, to.transposed));
+    sum += require(gesso::host_dequantize(to.transposed, gesso::matrix_ref<T>{values, 3, 2, 2}));
+    return sum + gesso::element<T>::load(values[0]);
+}
+inline float all_host_quantizers(float value)
+{
+    using microscaled = gesso::codec<gesso::e4m3, gesso::identity, gesso::per_tile<1, 32>, gesso::e8m0>;
+    using row_scaled = gesso::codec<gesso::e5m2, gesso::identity, gesso::per_row>;
+    using tensor_scaled = gesso::codec<gesso::e4m3, gesso::identity, gesso::per_tensor>;
+    gesso::uint32_t flag = 0;
+    constexpr gesso::scale_order row_major = gesso::scale_order::row_major;
+    float sum = host_quantizer<plain, gesso::bf16>(value, row_major, gesso::ignore_nan{});
+    sum += host_quantizer<microscaled, float>(value, gesso::scale_order::cublaslt, gesso::propagate_nan{});
+    sum += host_quantizer<row_scaled, gesso::fp16>(value, row_major, gesso::flag_nan{&flag});
+    sum += host_quantizer<tensor_scaled, float>(value, row_major, gesso::ignore_nan{});
+#if defined(__CUDACC__)
+    sum += host_quantizer<plain, __nv_bfloat16>(value, row_major, gesso::ignore_nan{});
+#endif
+    return sum;
+}
+
 template<class First, class Second, class Parameter>
 float host_optimizer(float value)
 {
@@ -178,7 +219,7 @@ inline float on_host(float value)
     float sum = all_encodings(value) + all_codecs(value) + thread_level(value) + optimizer(value);
     sum += host_level_flat<expanded, float>(value) + host_level_flat<expanded, gesso::bf16>(value);
     sum += host_level_flat<own, gesso::fp16>(value) + host_level_flat<fp32_kept, float>(value);
-    sum += host_level_matrix(value);
+    sum += host_level_matrix(value) + all_host_quantizers(value);
     sum += host_optimizer<expanded, root, float>(value) + host_optimizer<fp32_kept, bf16_kept, gesso::bf16>(value);
 #if defined(__CUDACC__)
     sum += host_optimizer<expanded, expanded, __nv_bfloat16>(value) + host_level_flat<expanded, __half>(value);
