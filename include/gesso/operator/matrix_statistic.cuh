@@ -1,0 +1,255 @@
+// Copyright 2026 The Gesso authors. Licensed under the Apache License, Version 2.0.
+//
+// What the kernels on matrices share: where a thread's elements lie, their largest magnitude under a NaN policy, and a plain
+// group's parameters and codes, byte for byte the host's.
+#pragma once
+
+#include <gesso/level/block.cuh>
+#include <gesso/level/elements.cuh>
+#include <gesso/matrix_layout.hpp>
+
+namespace gesso {
+
+namespace detail {
+
+constexpr uint32_t infinity_bits = 0x7F800000u;
+
+// The larger magnitude of two, of two pairs for 16-bit formats; NaN where one is NaN.
+__device__ __forceinline__ uint32_t larger_magnitude_fp32(uint32_t a, uint32_t b)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    float result;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(fabsf(float_of(a))), "f"(fabsf(float_of(b))));
+    return bits_of(result);
+#else
+    a &= 0x7FFFFFFFu;
+    b &= 0x7FFFFFFFu;
+    return a > b ? a : b;
+#endif
+}
+template<class Format>
+__device__ __forceinline__ uint32_t larger_magnitudes(uint32_t a, uint32_t b)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    uint32_t result;
+    if constexpr (standard::is_same_v<Format, bfloat16>) {
+        asm("{.reg .b32 x, y; abs.bf16x2 x, %1; abs.bf16x2 y, %2; max.NaN.bf16x2 %0, x, y;}"
+            : "=r"(result)
+            : "r"(a), "r"(b));
+    } else {
+        asm("{.reg .b32 x, y; abs.f16x2 x, %1; abs.f16x2 y, %2; max.NaN.f16x2 %0, x, y;}"
+            : "=r"(result)
+            : "r"(a), "r"(b));
+    }
+    return result;
+#else
+    const uint32_t low = larger_magnitude_fp32(a << 16, b << 16) >> 16;
+    return low | (larger_magnitude_fp32(a, b) & 0xFFFF0000u);
+#endif
+}
+
+// The largest magnitude of Count elements from `begin`, as the bits of an fp32 number: at least infinity_bits where one of
+// them is NaN or infinite.
+template<int Count, class T, int Items>
+__device__ __forceinline__ uint32_t largest_magnitude(const packed_elements<T, Items>& elements, int begin)
+{
+    using format = typename element<T>::format;
+    constexpr bool is_pair =
+        Count % 2 == 0 && (standard::is_same_v<format, bfloat16> || standard::is_same_v<format, float16>);
+    if constexpr (is_pair) {
+        uint32_t largest = elements.words[begin / 2] & 0x7FFF7FFFu;
+        GESSO_UNROLL
+        for (int i = 1; i < Count / 2; ++i) {
+            largest = larger_magnitudes<format>(largest, elements.words[begin / 2 + i]);
+        }
+        packed_elements<T, 2> both;
+        both.words[0] = largest;
+        return larger_magnitude_fp32(bits_of(both.get(0)), bits_of(both.get(1)));
+    } else {
+        uint32_t largest = magnitude_bits(elements.get(begin));
+        GESSO_UNROLL
+        for (int i = 1; i < Count; ++i) largest = larger_magnitude_fp32(largest, bits_of(elements.get(begin + i)));
+        return largest;
+    }
+}
+
+// The same as a statistic under a NaN policy, which is asked only where there is a NaN or an infinity; `is_special` becomes
+// true there. A policy may be any with observe(statistic, value) that treats finite values as the statistic does.
+template<int Count, class T, int Items, class NanPolicy>
+__device__ __forceinline__ amax_statistic observe_packed(
+    const packed_elements<T, Items>& elements, int begin, const NanPolicy& nan, bool& is_special)
+{
+    amax_statistic known{largest_magnitude<Count>(elements, begin)};
+    if (known.amax_bits >= infinity_bits) {
+        is_special = true;
+        known.amax_bits = 0;
+        GESSO_UNROLL
+        for (int i = 0; i < Count; ++i) nan.observe(known, elements.get(begin + i));
+    }
+    return known;
+}
+
+// A policy for amax that stage one left: they are no numbers below zero, and what is none counts as NaN.
+struct stored_amax {};
+template<int Count, class T, int Items>
+__device__ __forceinline__ amax_statistic observe_packed(
+    const packed_elements<T, Items>& elements, int begin, const stored_amax&, bool&)
+{
+    amax_statistic known;
+    GESSO_UNROLL
+    for (int i = 0; i < Count; ++i) known.merge(amax_statistic{bits_of(elements.get(begin + i))});
+    return known;
+}
+
+// The largest of a block's words, in every thread; NaN has the largest bits. One barrier before and one after `shared`
+// (Threads / 32 words) is used, so that it can be used again.
+template<int Threads>
+__device__ __forceinline__ uint32_t largest_of_block(uint32_t bits, uint32_t* shared)
+{
+    amax_statistic known{bits};
+    reduce_lanes<32>(known);
+    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = known.amax_bits;
+    __syncthreads();
+    constexpr int warps = Threads / 32;
+    amax_statistic all;
+    GESSO_UNROLL
+    for (int i = 0; i < warps; ++i) all.merge(amax_statistic{shared[i]});
+    __syncthreads();
+    return all.amax_bits;
+}
+
+// What a scale that was rounded up lifts past fp32's numbers is the largest number, as Codec::decode() has it.
+template<class Codec, int Items>
+__device__ __forceinline__ void keep_finite(float scale, item_values<Items>& values)
+{
+    using format = typename Codec::format;
+    if constexpr (Codec::scale_format::bits != 32) {
+        if (!format::has_infinity && is_finite(multiply((format::max)(), scale))) return;
+        GESSO_UNROLL
+        for (int i = 0; i < Items; ++i) {
+            if (magnitude_bits(values[i]) == infinity_bits) values[i] = float_of(bits_of(values[i]) - 1u);
+        }
+    }
+}
+
+// A plain group's arithmetic on the registers of a thread: exact, with the host's bytes.
+template<class Codec>
+struct matrix_group {
+    static_assert(standard::is_same_v<typename Codec::expansion, identity>,
+        "gesso::quantize: matrices on the device are of plain codecs; use expansion `identity`, or the host level");
+    using format = typename Codec::format;
+    using scale_format = typename Codec::scale_format;
+    using scale_code_type = typename Codec::scale_code_type;
+    // Hardware math of a plain group is exact; without a scale there is nothing to multiply.
+    using group = packed_group<Codec, standard::conditional_t<Codec::has_scale, hardware_math, exact_math>>;
+    using writer = typename group::writer;
+
+    static __device__ __forceinline__ writer fit(const amax_statistic& known) { return group::fit(known, 0); }
+    // Codec::load() without its division; the same bits.
+    static __device__ __forceinline__ writer stored(scale_code_type code)
+    {
+        if constexpr (!Codec::has_scale) {
+            return {};
+        } else {
+            writer result;
+            const float scale = gesso::decode<scale_format>(code);
+            if (bits_of(scale) - 0x00400000u < infinity_bits - 0x00400000u) {
+                result.with.scale = scale;
+                result.with.encode_factor = reciprocal_of(scale);
+            } else {
+                result.with.scale = bits_of(scale) << 1 == 0 ? 0.0f : float_of(0x7FFFFFFFu);
+                result.with.encode_factor = float_of(0x7FFFFFFFu);
+            }
+            return result;
+        }
+    }
+    static __device__ __forceinline__ scale_code_type scale_code(const writer& with) { return group::scale_code(with); }
+
+    // Elements [begin, begin + Count) to codes. `index` is that of the first of them in the matrix, for stochastic rounding.
+    // is_special: there may be infinities, which become NaN.
+    template<int Count, class T, int Items, class Rounding>
+    static __device__ __forceinline__ packed_codes<format, Count> encode(const packed_elements<T, Items>& elements,
+        int begin, const writer& with, const Rounding& rounding, index_t index, bool is_special)
+    {
+        static_assert(standard::is_same_v<Rounding, nearest_even> || standard::is_same_v<Rounding, stochastic>,
+            "gesso::quantize: on the device values are rounded by nearest_even or stochastic{seed, step}; other "
+            "roundings are "
+            "for the host level");
+        item_values<Count> values;
+        GESSO_UNROLL
+        for (int i = 0; i < Count; ++i) values[i] = elements.get(begin + i);
+        if (is_special) {
+            GESSO_UNROLL
+            for (int i = 0; i < Count; ++i) {
+                if (magnitude_bits(values[i]) >= infinity_bits) values[i] = float_of(0x7FFFFFFFu);
+            }
+        }
+        packed_codes<format, Count> codes;
+        if constexpr (standard::is_same_v<Rounding, stochastic>) {
+            // Four neighbours share a hash, where they lie as the hash counts.
+            if (Count % 4 == 0 && index % 4 == 0) {
+                group::template encode<Rounding, gradual>(values, with, codes, bits_from(rounding, index));
+            } else {
+                group::template encode<Rounding, gradual>(values, with, codes, per_item_bits{rounding, index});
+            }
+        } else {
+            group::template encode<Rounding, gradual>(values, with, codes, no_bits{});
+        }
+        return codes;
+    }
+};
+
+// A thread's Items elements between memory and registers: in vectors where all of them are there and the address allows it
+// (16 bytes, or all of them where they are fewer), else the first `valid`, with zeros after them in registers.
+template<int Items, class E>
+__device__ __forceinline__ bool is_vector(const E* from)
+{
+    constexpr int words = words_of<E, Items>;
+    constexpr uint32_t bytes = words % 4 == 0 ? 16u : words <= 2 ? 4u * words : 1u;
+    return static_cast<uint32_t>(reinterpret_cast<uint64_t>(from)) % bytes == 0;
+}
+template<int Items, class E, unsigned Words>
+__device__ __forceinline__ void load_some(const E* from, int valid, uint32_t (&words)[Words])
+{
+    if (valid == Items && is_vector<Items>(from)) {
+        if constexpr (Words == 1 && Items * sizeof(E) == 4) words[0] = *reinterpret_cast<const uint32_t*>(from);
+        else load_items<true>(from, Items, words);
+    } else {
+        load_items<false>(from, valid, words);
+    }
+}
+template<int Items, class E, unsigned Words>
+__device__ __forceinline__ void store_some(E* to, int valid, const uint32_t (&words)[Words])
+{
+    if (valid == Items && is_vector<Items>(to)) {
+        if constexpr (Words == 1 && Items * sizeof(E) == 4) *reinterpret_cast<uint32_t*>(to) = words[0];
+        else store_items<true>(to, Items, words);
+    } else {
+        store_items<false>(to, valid, words);
+    }
+}
+
+// position / length and the rest, in 32 bits where they suffice.
+struct divided {
+    index_t quotient;
+    index_t rest;
+};
+__device__ __forceinline__ divided divide_position(index_t position, index_t length)
+{
+    if (((position | length) >> 32) == 0) {
+        const uint32_t small = static_cast<uint32_t>(position);
+        const uint32_t quotient = small / static_cast<uint32_t>(length);
+        return {index_t{quotient}, index_t{small - quotient * static_cast<uint32_t>(length)}};
+    }
+    const index_t quotient = position / length;
+    return {quotient, position - quotient * length};
+}
+
+// From where a quantizer has the parameters of a tile.
+//   tile    from its elements, which a block holds    memory  from the output's scales
+//   tensor  from the partial maxima of stage one: one tile, the tensor
+enum class scales_from { tile, memory, tensor };
+
+}  // namespace detail
+
+}  // namespace gesso
