@@ -845,3 +845,20 @@ TEST_CASE("an unsigned format has nothing below zero")
     CHECK(got.codes == std::vector<std::uint32_t>{unsigned_e4m4::max_code, 0, 0, unsigned_e4m4::nan_code});
     CHECK(got.decoded[1] == 0.0f);
 }
+
+TEST_CASE_TEMPLATE("a NaN amax makes a NaN scale and every element NaN", Codec, PLAIN_CODECS, EXPANDED_CODECS)
+{
+    typename Codec::statistic known;
+    known.observe(2.0f);
+    propagate_nan{}.observe(known, infinity);
+    const auto with = Codec::fit(known);
+    CHECK(Codec::scale_code(with) == Codec::scale_format::nan_code);
+    const auto loaded = Codec::load(Codec::scale_code(with), Codec::exponent_code(with));
+    for (float x : {1.0f, 3e38f}) {
+        CHECK(Codec::encode(x, with) == Codec::format::nan_code);
+        CHECK(Codec::encode(x, loaded) == Codec::format::nan_code);
+    }
+    // A group without NaN codes (E2M1) has its NaN from the scale. Zero takes no scale where a group is expanded.
+    CHECK(is_nan(Codec::decode(1, loaded)));
+    if (std::is_same<typename Codec::expansion, identity>::value) CHECK(is_nan(Codec::decode(0, loaded)));
+}

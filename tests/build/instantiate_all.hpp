@@ -99,6 +99,35 @@ GESSO_HOST_DEVICE inline float all_codecs(float value)
     return sum + plain::decode(plain::encode(value, plain::fit(0.5f)), plain::fit(0.5f));
 }
 
+// What a user's kernel does with views of a matrix and its transpose, and with statistics of a NaN policy.
+template<class Codec, class NanPolicy>
+GESSO_HOST_DEVICE float tile_of_one(
+    float value, gesso::scale_order order, typename Codec::scale_code_type* scales, NanPolicy nan)
+{
+    using transposed = gesso::transposed_codec<Codec>;
+    gesso::quantized_matrix<Codec> to;
+    to.plain = gesso::matrix_layout<Codec>{1, 1, order}.bind(nullptr);
+    to.plain.scales = scales;
+    typename Codec::statistic known;
+    nan.observe(known, value);
+    to.plain.store(0, 0, Codec::fit(known));
+    to.transposed = gesso::matrix_layout<transposed>{1, 1, order}.bind(nullptr);
+    to.transposed.scales = scales;
+    const gesso::compressed_matrix<const transposed> reading = to.transposed;
+    return known.is_nan() ? 0.0f : transposed::decode(1, reading.load(0, 0));
+}
+GESSO_HOST_DEVICE inline float matrix_views(float value)
+{
+    using tall = gesso::codec<gesso::e4m3, gesso::identity, gesso::per_column>;
+    using powers = gesso::codec<gesso::e4m3, gesso::identity, gesso::per_tile<1, 32>, gesso::e8m0>;
+    gesso::uint32_t scale = 0;
+    gesso::uint8_t powers_of_two[512] = {};
+    gesso::uint32_t flag = 0;
+    float sum = tile_of_one<tall>(value, gesso::scale_order::row_major, &scale, gesso::propagate_nan{});
+    sum += tile_of_one<tall>(value, gesso::scale_order::row_major, &scale, gesso::flag_nan{&flag});
+    return sum + tile_of_one<powers>(value, gesso::scale_order::cublaslt, powers_of_two, gesso::ignore_nan{});
+}
+
 GESSO_HOST_DEVICE inline float thread_level(float value)
 {
     using thread = gesso::thread_codec<expanded, 4>;
@@ -216,7 +245,7 @@ float host_optimizer(float value)
 
 inline float on_host(float value)
 {
-    float sum = all_encodings(value) + all_codecs(value) + thread_level(value) + optimizer(value);
+    float sum = all_encodings(value) + all_codecs(value) + matrix_views(value) + thread_level(value) + optimizer(value);
     sum += host_level_flat<expanded, float>(value) + host_level_flat<expanded, gesso::bf16>(value);
     sum += host_level_flat<own, gesso::fp16>(value) + host_level_flat<fp32_kept, float>(value);
     sum += host_level_matrix(value) + all_host_quantizers(value);
@@ -312,8 +341,8 @@ template<int>
 __global__ void instantiate_kernel(float* values)
 {
     const float value = values[threadIdx.x];
-    values[threadIdx.x] =
-        all_encodings(value) + all_codecs(value) + thread_level(value) + optimizer(value) + warp_level(value);
+    values[threadIdx.x] = all_encodings(value) + all_codecs(value) + matrix_views(value) + thread_level(value)
+                          + optimizer(value) + warp_level(value);
 }
 // A template so that two translation units may have it; instantiated here since nothing launches it.
 template __global__ void instantiate_kernel<0>(float*);

@@ -25,7 +25,7 @@ TEST_CASE("granularities are flat, tiled, or both, by their members alone")
     static_assert(per_group<128>::group_size == 128, "");
     static_assert(detail::is_flat<per_group<128>> && !detail::is_tiled<per_group<128>>, "");
     static_assert(!detail::is_flat<per_tile<1, 16>> && detail::is_tiled<per_tile<1, 16>>, "");
-    static_assert(detail::is_tiled<per_row> && detail::is_tiled<per_tensor>, "");
+    static_assert(detail::is_tiled<per_row> && detail::is_tiled<per_column> && detail::is_tiled<per_tensor>, "");
     static_assert(detail::is_flat<unscaled> && detail::is_tiled<unscaled>, "");
     static_assert(detail::is_flat<groups_of_48> && detail::is_tiled<tiles_of_8_by_32>, "");
     CHECK(per_tile<2, 16>::tile_rows == 2);

@@ -109,3 +109,39 @@ TEST_CASE_TEMPLATE(
         CHECK(same(parts[0], wanted));
     }
 }
+
+TEST_CASE_TEMPLATE("a NaN policy says what a fault does to a statistic, in any order", Statistic, amax_statistic,
+    range_statistic)
+{
+    const float infinity = std::numeric_limits<float>::infinity();
+    const auto observe_by = [](const auto& policy, const std::vector<float>& values) {
+        Statistic known;
+        for (float value : values) policy.observe(known, value);
+        return known;
+    };
+    const Statistic sound = observe<Statistic>({2.0f, 3.0f});
+    CHECK(same(observe_by(gesso::propagate_nan{}, {2.0f, 3.0f}), sound));
+    for (float fault : {not_a_number, -not_a_number, infinity, -infinity, gesso::float_of(0x7F800001u)}) {
+        for (const std::vector<float>& values :
+            {std::vector<float>{fault, 2.0f, 3.0f}, {2.0f, fault, 3.0f}, {2.0f, 3.0f, fault}}) {
+            CHECK(same(observe_by(gesso::ignore_nan{}, values), sound));
+            CHECK(observe_by(gesso::propagate_nan{}, values).amax_bits == 0x7FFFFFFFu);
+            CHECK(observe_by(gesso::propagate_nan{}, values).is_nan());
+            std::uint32_t flag = 0;
+            CHECK(same(observe_by(gesso::flag_nan{&flag}, values), sound));
+            CHECK(flag == 1);
+        }
+        // No merge loses it.
+        Statistic merged = sound;
+        merged.merge(observe_by(gesso::propagate_nan{}, {fault}));
+        CHECK(merged.is_nan());
+        merged = observe_by(gesso::propagate_nan{}, {fault});
+        merged.merge(sound);
+        CHECK(merged.is_nan());
+    }
+    std::uint32_t flag = 0;
+    CHECK(same(observe_by(gesso::flag_nan{&flag}, {2.0f, 3.0f}), sound));
+    CHECK(flag == 0);
+    CHECK(gesso::detail::check_policy(gesso::flag_nan{}) == gesso::status::null_pointer);
+    CHECK(gesso::detail::check_policy(gesso::flag_nan{&flag}) == gesso::status::success);
+}
