@@ -160,8 +160,8 @@ int main()
     if (saving != status::success) return 1;
 
     // [two_stages]
-    // The same bytes in two stages: a producer can leave the amax of its tiles behind (bf16, since the data are), the tensor's
-    // scale is the largest of them, and encoding needs no other look at the whole tensor.
+    // The same bytes in two stages: a producer leaves the amax of its tiles behind (in bf16, since the data are), the tensor's
+    // scale is the largest of them, and the data are read once more only, to be encoded.
     std::vector<bf16> amax(static_cast<std::size_t>(tokens * 17));
     const matrix_ref<bf16> tiles{amax.data(), tokens, 17, 17};  // 264 columns: 16 tiles of 16 and one of 8
     status scaling = host_observe<per_tile<1, 16>>(a.view(), tiles);

@@ -77,6 +77,11 @@ TEST_CASE_TEMPLATE_DEFINE("S13 a bf16 scale is rounded up: no amax passes the la
         compressed_memory<codec_type> to(129, 1);
         REQUIRE(quantize_plain<Runner>(values, to));
         CHECK(codes_of(to) == std::vector<std::uint32_t>(129, largest));
+        // Not by luck: no scale is too small.
+        for (int row = 0; row < 129; ++row) {
+            const double scale = oracle::bfloat16().decode(to.scale(static_cast<std::size_t>(row)));
+            CHECK(scale * static_cast<double>((decltype(format)::max)()) >= static_cast<double>(values.number(row, 0)));
+        }
         for (std::uint64_t seed = 0; seed < 20; ++seed) {
             REQUIRE(quantize_plain<Runner>(values, to, gesso::stochastic{seed, 1}));
             for (const std::uint32_t code : codes_of(to)) CHECK((code == largest || code + 1 == largest));

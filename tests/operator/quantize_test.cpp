@@ -279,3 +279,34 @@ TEST_CASE("scales in cuBLASLt's order: what is written, and what is left, of blo
     REQUIRE(host_runner::encode(values, &to, support::no_transpose<scaled_by_powers>, nearest_even{}));
     CHECK(to.scale(512 + 3) == 0xFF);
 }
+
+TEST_CASE_TEMPLATE("a number comes back within half a step of its code", Trial, tensor_of_tiles, tiles_16_fp32,
+    tiles_100, microscaled_fp32)
+{
+    using codec_type = typename Trial::codec_type;
+    using format = typename codec_type::format;
+    support::tally failures;
+    for (const support::kind_of_values kind : {support::kind_of_values::mild, support::kind_of_values::wild}) {
+        matrix_memory<float> values(130, 259);
+        const oracle::dense_matrix dense = support::fill(values, kind, 11);
+        compressed_memory<codec_type> to(130, 259);
+        matrix_memory<float> back(130, 259);
+        REQUIRE(host_runner::quantize(values, &to, support::no_transpose<codec_type>, nearest_even{}, ignore_nan{}));
+        REQUIRE(host_runner::dequantize(to, back));
+        const oracle::matrix_format how = support::format_of<codec_type>();
+        const auto view = to.view();
+        for (index_t row = 0; row < 130; ++row) {
+            for (index_t column = 0; column < 259; ++column) {
+                const index_t place = view.scale_index(row / view.tile_rows(), column / view.tile_columns());
+                const double scale = oracle::scale_of(to.scale(static_cast<std::size_t>(place)), how);
+                const double x = dense.at(row, column);
+                const double error = std::fabs(static_cast<double>(back.number(row, column)) - x);
+                const double half_step = std::fmax(std::ldexp(std::fabs(x), -format::mantissa_bits - 1),
+                    static_cast<double>(format::min_positive()) / 2 * scale);
+                failures.expect(error <= half_step + std::fabs(x) * 3 * 0x1p-24 + 0x1p-149,
+                    [&](auto& out) { out << x << " came back with an error of " << error << ", bound " << half_step; });
+            }
+        }
+    }
+    CHECK_MESSAGE(failures.passed(), failures.report());
+}
