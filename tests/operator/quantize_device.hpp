@@ -5,7 +5,7 @@
 #pragma once
 
 #include "../support/device.hpp"
-#include "quantize_runs.hpp"
+#include "quantize_cases.hpp"
 
 #include <gesso/operator/quantize.cuh>
 
@@ -87,6 +87,8 @@ struct device_policy<gesso::flag_nan> {
 // OneLaunch: per_tensor codecs are quantized by the cooperative kernel.
 template<bool OneLaunch, class Tuning = void>
 struct device_runner {
+    static inline const int runs = size_of_run(50, 2);
+
     template<class T, class Codec, class TransposedCodec, class Rounding, class Nan>
     static bool quantize(matrix_memory<T>& values, compressed_memory<Codec>* plain,
         compressed_memory<TransposedCodec>* transposed, const Rounding& rounding, const Nan& nan)
@@ -177,8 +179,5 @@ private:
         return is_success(error);
     }
 };
-
-template<class Format, class Granularity, class ScaleFormat = gesso::float32>
-using plain_codec = gesso::codec<Format, gesso::identity, Granularity, ScaleFormat>;
 
 }  // namespace support

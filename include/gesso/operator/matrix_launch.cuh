@@ -290,7 +290,7 @@ cudaError_t launch_tensor_fit(
 {
     using tuning = matrix_tuning<Amax>;
     constexpr int threads = 1024;
-    constexpr index_t few = 16384;
+    constexpr index_t few = 65536;
     const matrix_ref<const Amax> as_read = is_dense(amax) ? as_one_row(amax) : amax;
     if (amax.rows * amax.columns <= few) {
         using scan = tensor_scan<Amax, tuning, threads>;

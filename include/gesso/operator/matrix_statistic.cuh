@@ -186,9 +186,9 @@ struct matrix_group {
         }
         packed_codes<format, Count> codes;
         if constexpr (standard::is_same_v<Rounding, stochastic>) {
-            // Four neighbours share a hash, where they lie as the hash counts.
-            if (Count % 4 == 0 && index % 4 == 0) {
-                group::template encode<Rounding, gradual>(values, with, codes, bits_from(rounding, index));
+            // Neighbours share a hash, where they lie as the hash counts.
+            if (index % Count == 0) {
+                group::template encode<Rounding, gradual>(values, with, codes, bits_from<Count>(rounding, index));
             } else {
                 group::template encode<Rounding, gradual>(values, with, codes, per_item_bits{rounding, index});
             }

@@ -201,6 +201,7 @@ template<class Unit, class Tuning = void, class T, class Amax>
 // Stage two: the scales of the tiles of `to`; its codes are not touched and may be null.
 //   per_tensor  from the largest amax of all, of any units, or of a history of amax (delayed scaling)
 //   otherwise   from the amax of each tile: `amax` has the shape of the tiles
+// Both outputs of a per_tensor codec may point to one scale: then it is fitted once for both.
 // workspace: matrix_workspace_bytes for a per_tensor codec, else null. Errors as of quantize().
 template<class A, class Codec>
 [[nodiscard]] cudaError_t fit(
