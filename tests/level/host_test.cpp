@@ -329,6 +329,35 @@ TEST_CASE("observe and fit on parts, then encode, equals compress")
     CHECK(in_stages.exponents() == in_one.exponents());
 }
 
+TEST_CASE("compress takes a NaN policy, for groups and for tiles")
+{
+    std::vector<float> values = sample(256, 5);
+    values[130] = std::numeric_limits<float>::infinity();
+    guarded_tensor<moment> ignoring(256);
+    REQUIRE(host_codec<moment>::compress(values.data(), ignoring.view()) == status::success);
+    guarded_tensor<moment> tensor(256);
+    const auto compress = [&](const auto& nan) {
+        return host_codec<moment>::compress(values.data(), tensor.view(), nearest_even{}, gradual{}, nan);
+    };
+    CHECK(compress(flag_nan{}) == status::null_pointer);
+    CHECK(tensor.codes() == std::vector<std::uint32_t>(256, canary));
+    std::uint32_t flag = 0;
+    REQUIRE(compress(flag_nan{&flag}) == status::success);
+    CHECK(flag == 1);
+    CHECK(tensor.codes() == ignoring.codes());
+    REQUIRE(compress(propagate_nan{}) == status::success);
+    CHECK(tensor.scales()[0] == ignoring.scales()[0]);
+    CHECK(tensor.scales()[1] == 0x7FFFFFFFu);
+    for (std::size_t i = 128; i < 256; ++i) CHECK(tensor.codes()[i] == 0x7Fu);
+
+    alignas(16) static unsigned char memory[512];
+    const compressed_matrix<activation> to = matrix_layout<activation>{2, 128}.bind(memory);
+    const matrix_ref<const float> matrix{values.data(), 2, 128, 128};
+    CHECK(host_codec<activation>::compress(matrix, to, nearest_even{}, gradual{}, flag_nan{}) == status::null_pointer);
+    REQUIRE(host_codec<activation>::compress(matrix, to, nearest_even{}, gradual{}, propagate_nan{}) == status::success);
+    for (int tile = 0; tile < 16; ++tile) CHECK((to.scales[tile] == 0x7FFF) == (tile == 8));
+}
+
 TEST_CASE("zeroed memory is a tensor of zeros")
 {
     const storage_layout<moment> layout{1000};
