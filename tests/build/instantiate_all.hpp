@@ -327,6 +327,37 @@ template bool device_level<scaled_by_powers_of_two, gesso::hardware_math>(const 
 template bool device_level<own, gesso::exact_math>(const float*, float*, float*, cudaStream_t);
 template bool device_level<bf16_kept, gesso::hardware_math>(const float*, float*, float*, cudaStream_t);
 
+template<class Codec, class T, class Nan>
+bool device_quantizer(const gesso::matrix_ref<T>& values, void* workspace, Nan nan, cudaStream_t stream)
+{
+    const gesso::quantized_matrix<Codec> to;
+    const gesso::matrix_ref<float> amax;
+    const gesso::compressed_matrix<const Codec> reader = to.plain;
+    const gesso::stochastic source{1, 2};
+    bool good = gesso::quantize(values, to, workspace, stream) == cudaSuccess;
+    good = good && gesso::quantize(values, to, source, nan, workspace, stream) == cudaSuccess;
+    if constexpr (gesso::detail::is_per_tensor<Codec>) {
+        good = good && gesso::quantize_one_launch(values, to, source, nan, workspace, stream) == cudaSuccess;
+    }
+    if constexpr (Codec::has_scale) {
+        good = good && gesso::observe<typename Codec::granularity>(values, amax, stream) == cudaSuccess;
+        good = good && gesso::fit(amax, to.plain, workspace, stream) == cudaSuccess;
+    }
+    good = good && gesso::encode(values, to, stream) == cudaSuccess;
+    if constexpr (Codec::format::bits == 8) {
+        good = good && gesso::transpose(reader, to.transposed, stream) == cudaSuccess;
+    }
+    return good && gesso::dequantize(reader, values, stream) == cudaSuccess;
+}
+template<class Format, class Granularity, class ScaleFormat = gesso::float32>
+using plain_matrix = gesso::codec<Format, gesso::identity, Granularity, ScaleFormat>;
+template bool device_quantizer<plain_matrix<e3m4, gesso::per_tile<2, 6>, gesso::bfloat16>>(
+    const gesso::matrix_ref<__half>&, void*, gesso::ignore_nan, cudaStream_t);
+template bool device_quantizer<plain_matrix<gesso::unsigned_e4m4, gesso::per_tensor>>(
+    const gesso::matrix_ref<__nv_bfloat16>&, void*, gesso::propagate_nan, cudaStream_t);
+template bool device_quantizer<plain_matrix<gesso::bfloat16, gesso::unscaled>>(
+    const gesso::matrix_ref<float>&, void*, gesso::flag_nan, cudaStream_t);
+
 template<class Policy, class Parameter, class First, class Second>
 cudaError_t device_optimizer(gesso::adamw_device_state* state, cudaStream_t stream)
 {

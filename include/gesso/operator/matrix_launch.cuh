@@ -163,8 +163,7 @@ cudaError_t launch_codes(const matrix_ref<const T>& values, const compressed_mat
     if constexpr (Codec::format::bits == 8) {
         return launch_tiles<Codec, Tuning, From>(values, plain, transposed, nan, rounding, partials, stream);
     } else {
-        static_assert(Codec::format::bits == 8, "gesso::quantize: transposed outputs on the device have codes of 8 "
-                                                "bits; use a format of 8 bits, or the host level");
+        return cudaErrorNotSupported;
     }
 }
 

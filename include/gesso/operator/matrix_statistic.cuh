@@ -237,9 +237,9 @@ struct divided {
 __device__ __forceinline__ divided divide_position(index_t position, index_t length)
 {
     if (((position | length) >> 32) == 0) {
-        const uint32_t small = static_cast<uint32_t>(position);
-        const uint32_t quotient = small / static_cast<uint32_t>(length);
-        return {index_t{quotient}, index_t{small - quotient * static_cast<uint32_t>(length)}};
+        const uint32_t narrow = static_cast<uint32_t>(position);
+        const uint32_t quotient = narrow / static_cast<uint32_t>(length);
+        return {index_t{quotient}, index_t{narrow - quotient * static_cast<uint32_t>(length)}};
     }
     const index_t quotient = position / length;
     return {quotient, position - quotient * length};

@@ -28,8 +28,8 @@ constexpr index_t matrix_workspace_bytes = index_t{detail::max_partials} * 4;
 //   nan        ignore_nan, propagate_nan or flag_nan{flag in device memory}; a user's policy is asked only about elements
 //              that are NaN or infinite, and about those that a thread holds with them
 //   workspace  matrix_workspace_bytes; null where no output is per tensor
-// Errors: cudaErrorInvalidValue for what host_quantize refuses or a missing workspace, and launch errors; nothing is written
-// then. Speed: one pass over the values where a block holds a tile (1 x G to G = 4096; R x C where both are powers of two up
+// Errors: cudaErrorInvalidValue for what host_quantize refuses or a missing workspace, cudaErrorNotSupported for a transpose
+// of codes that have not 8 bits, and launch errors; nothing is written then. Speed: one pass over the values where a block holds a tile (1 x G to G = 4096; R x C where both are powers of two up
 // to 128), else two. Source: COAT, section 5. Snippet: examples/06_save_activations.cpp has the host's twin.
 template<class Tuning = void, class T, class Codec, class TransposedCodec, class Rounding, class Nan>
 [[nodiscard]] cudaError_t quantize(const matrix_ref<T>& values, const quantized_matrix<Codec, TransposedCodec>& to,
@@ -111,7 +111,7 @@ template<class Tuning = void, class T, class Codec, class TransposedCodec, class
             if (error != cudaSuccess || to.transposed.codes == nullptr) return error;
         }
         using lying = transposed_codec<TransposedCodec>;
-        return detail::launch_tiles<lying, tuning, from>(
+        return detail::launch_codes<lying, tuning, from>(
             elements, compressed_matrix<lying>{}, to.transposed, ignore_nan{}, rounding, none, stream);
     }
 }

@@ -18,15 +18,15 @@ struct byte_transposer {
     static constexpr int rows = 128;
     static constexpr int bands = rows / 16;
     static constexpr int panel_columns = 8 * ThreadColumns;
-    static constexpr int groups = Threads / (32 * bands);            // panels that the block holds at once
+    static constexpr int groups =
+        Threads < 32 * bands ? 1 : Threads / (32 * bands);           // panels that the block holds at once
     static constexpr int panels = Columns / panel_columns / groups;  // of a thread
     static constexpr int words_of_row = ThreadColumns / 4;           // of a thread
     static constexpr int vectors = Columns * bands / Threads;        // of 16 bytes, of a thread
     static_assert(Threads % (32 * bands) == 0 && groups * panels * panel_columns == Columns
                       && vectors * Threads == Columns * bands,
         "gesso::matrix_tuning: tile_threads is a multiple of 256, and tile_columns one of 64 (128 for transpose()) for "
-        "each "
-        "256 threads");
+        "each 256 threads");
 
     // A column of 128 codes is 8 vectors of 16 bytes, of which column c keeps vector v at v xor its thread's number: then
     // neither the words of a warp's column nor the vectors of a column meet in a bank.
@@ -129,8 +129,7 @@ struct tile_quantizer {
                                                                                              : Tuning::tile_columns;
     static constexpr int threads = Tuning::tile_threads;
     static constexpr int items = 8;
-    static_assert(format::bits == 8, "gesso::quantize: transposed outputs on the device have codes of 8 bits; use a "
-                                     "format of 8 bits, or the host level");
+    static_assert(format::bits == 8);
 
     using transposer = byte_transposer<columns, threads, items>;
     static constexpr int panels = transposer::panels;
