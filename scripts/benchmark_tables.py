@@ -195,10 +195,50 @@ def codec_groups(machine):
     return table(["operation", "group", "group size"] + FIGURES, rows)
 
 
+TUNING_KEYS = ("items", "tile_columns", "threads", "scan_blocks")
+
+
+def shape(result):
+    return f"{result['rows']} x {result['columns']}"
+
+
+def tile(result):
+    return {"allxall": "tensor", "1xall": "row"}.get(result["tile"], result["tile"].replace("x", " x "))
+
+
+def matrix_results(machine, tuned):
+    kinds = ("quantize", "quantize_one_launch", "encode", "dequantize", "transpose")
+    found = [r for kind in kinds for r in machine.find(kind)]
+    return [r for r in found if tuned == any(r[key] for key in TUNING_KEYS)]
+
+
+def matrix_operations(machine):
+    outputs = {"both": "plain, transposed"}
+    rows = [[r.kind.replace("_", ", ", 1).replace("_", " "), tile(r), r["scale"], r["values"],
+             outputs.get(r["output"], r["output"]), shape(r)] + figures(r) for r in matrix_results(machine, False)]
+    return table(["operation", "scale for each", "scale", "values", "output", "matrix"] + FIGURES, rows)
+
+
+def matrix_tuning(machine):
+    keys = TUNING_KEYS + ("pieces", "scan_threads", "scan_pieces")
+    rows = [[r.kind, tile(r), r["output"], ", ".join(f"{key.replace('_', ' ')} {r[key]}" for key in keys if r[key])]
+            + figures(r) for r in matrix_results(machine, True)]
+    return table(["operation", "scale for each", "output", "tuning"] + FIGURES, rows)
+
+
+def group_scaling(machine):
+    parts = ("producer", "producer_observing", "stage_two", "encode", "without_scaling")
+    rows = [[r["unit"], r["output"], shape(r)] + [f"{1e6 * r.raw[part + '_seconds']:.1f}" for part in parts]
+            + [f"{1e3 * r.milliseconds:.1f}", f"{r.raw['scaling_ratio']:.3f}"] for r in machine.find("group_scaling")]
+    return table(["unit", "output", "matrix", "producer us", "with stage one us", "stage two us", "encode us",
+                  "producer and encode us", "all three us", "ratio"], rows)
+
+
 TABLES = {
     "runs": run_table, "adamw_codecs": adamw_codecs, "adamw_types": adamw_types, "adamw_sizes": adamw_sizes,
     "adamw_groups": adamw_groups, "stochastic_cost": stochastic_cost, "adamw_list": adamw_list,
     "codec_formats": codec_formats, "codec_sizes": codec_sizes, "codec_groups": codec_groups,
+    "matrix_operations": matrix_operations, "group_scaling": group_scaling, "matrix_tuning": matrix_tuning,
 }
 
 
