@@ -20,6 +20,43 @@ inline cudaError_t error_of(status checked)
 // May `number` blocks be launched?
 inline bool fits_grid(index_t number) { return number <= 0x7FFFFFFF; }
 
+// Stages that follow each other in a stream, launched by launch_early(): a kernel's blocks may be there before the kernel
+// before it has ended. Such a kernel calls wait_for_earlier() in all threads before it touches memory that a kernel before it
+// writes or reads; and a kernel that has work after it may call let_later_start(), after that. Both do nothing below sm_90.
+__device__ __forceinline__ void wait_for_earlier()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void let_later_start()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+// Launches a kernel that calls wait_for_earlier(). In the usual way where it was compiled for a device without that: then
+// nothing in it waits.
+template<class... Parameters, class... Arguments>
+cudaError_t launch_early(
+    void (*kernel)(Parameters...), index_t blocks, int threads, cudaStream_t stream, const Arguments&... arguments)
+{
+    cudaFuncAttributes compiled;
+    const cudaError_t error = cudaFuncGetAttributes(&compiled, reinterpret_cast<const void*>(kernel));
+    if (error != cudaSuccess) return error;
+    cudaLaunchAttribute early{};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(static_cast<unsigned>(blocks));
+    config.blockDim = dim3(static_cast<unsigned>(threads));
+    config.stream = stream;
+    config.attrs = &early;
+    config.numAttrs = compiled.ptxVersion >= 90 ? 1 : 0;
+    return cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
+}
+
 }  // namespace detail
 
 }  // namespace gesso

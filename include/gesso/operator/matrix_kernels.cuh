@@ -4,6 +4,7 @@
 // axis, since the other axes end at 65,535.
 #pragma once
 
+#include <gesso/level/launch.cuh>
 #include <gesso/operator/row_tile.cuh>
 #include <gesso/operator/transpose_tile.cuh>
 
@@ -87,6 +88,8 @@ GESSO_KERNEL void __launch_bounds__(Threads) tensor_scan_kernel(const matrix_ref
     const typename Scan::pieces_type pieces, const NanPolicy nan, const partial_maxima partials)
 {
     __shared__ uint32_t shared[Threads / 32];
+    wait_for_earlier();
+    let_later_start();
     Scan::observe(values, pieces, nan, partials, shared);
 }
 
@@ -99,14 +102,16 @@ GESSO_KERNEL void __launch_bounds__(Tile::threads) row_quantize_kernel(const mat
     typename Tile::loaded_type loaded;
     typename Tile::writer with{};
     if constexpr (From == scales_from::tensor) {
-        // Stage one ended here: the cache still has its last tiles.
+        // Stage one ended here: the cache still has its last tiles. (It started when the values were there.)
         loaded.load(values, pieces, index_t{gridDim.x} - 1 - blockIdx.x);
+        wait_for_earlier();
         __shared__ uint32_t warps[Tile::threads / 32];
         with = partials.template writer<typename Tile::group, Tile::threads>(warps);
         if (blockIdx.x == 0 && threadIdx.x == 0) {
             store_tensor_scale<typename Tile::group>(with, to, compressed_matrix<Codec>{});
         }
     } else {
+        if constexpr (From == scales_from::memory) wait_for_earlier();
         loaded.load(values, pieces, blockIdx.x);
     }
     Tile::encode(loaded, to, with, nan, rounding, shared);
@@ -130,10 +135,12 @@ GESSO_KERNEL void __launch_bounds__(Tile::threads)
     typename Tile::writer with{};
     if constexpr (From == scales_from::tensor) {
         Tile::load(loaded, values, places, index_t{gridDim.x} - 1 - blockIdx.x);
+        wait_for_earlier();
         __shared__ uint32_t warps[Tile::threads / 32];
         with = partials.template writer<typename Tile::group, Tile::threads>(warps);
         if (blockIdx.x == 0 && threadIdx.x == 0) store_tensor_scale<typename Tile::group>(with, plain, transposed);
     } else {
+        if constexpr (From == scales_from::memory) wait_for_earlier();
         Tile::load(loaded, values, places, blockIdx.x);
     }
     Tile::encode(loaded, plain, transposed, places.rows, places.columns, with, nan, rounding, shared);

@@ -83,9 +83,8 @@ cudaError_t launch_tensor_scan(
     const matrix_ref<const T> as_read = is_dense(values) ? as_one_row(values) : values;
     const auto pieces = scan::pieces_type::of(as_read.rows, as_read.columns);
     partials.blocks = scan_blocks<scan>(pieces, Tuning::scan_blocks);
-    tensor_scan_kernel<scan, T, threads>
-        <<<static_cast<unsigned>(partials.blocks), threads, 0, stream>>>(as_read, pieces, nan, partials);
-    return launched();
+    return launch_early(&tensor_scan_kernel<scan, T, threads, NanPolicy>, partials.blocks, threads, stream, as_read,
+        pieces, nan, partials);
 }
 
 // The amax of units to a sink.
@@ -120,6 +119,19 @@ cudaError_t launch_units(const matrix_ref<const T>& values, const NanPolicy& nan
     return launched();
 }
 
+// A kernel that may follow another stage starts early; one that fits its own tiles has none before it.
+template<scales_from From, class... Parameters, class... Arguments>
+cudaError_t launch_stage(
+    void (*kernel)(Parameters...), index_t blocks, int threads, cudaStream_t stream, const Arguments&... arguments)
+{
+    if constexpr (From == scales_from::tile) {
+        kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), 0, stream>>>(arguments...);
+        return launched();
+    } else {
+        return launch_early(kernel, blocks, threads, stream, arguments...);
+    }
+}
+
 // Values to codes by rows: plain output alone.
 template<class Codec, class Tuning, scales_from From, class T, class NanPolicy, class Rounding>
 cudaError_t launch_rows(const matrix_ref<const T>& values, const compressed_matrix<Codec>& to, const NanPolicy& nan,
@@ -132,9 +144,9 @@ cudaError_t launch_rows(const matrix_ref<const T>& values, const compressed_matr
     const auto pieces = tile::pieces_type::of(as_read.rows, as_read.columns);
     const index_t blocks = tile::blocks(pieces);
     if (!fits_grid(blocks)) return cudaErrorInvalidValue;
-    row_quantize_kernel<tile, From><<<static_cast<unsigned>(blocks), tile::threads, 0, stream>>>(
-        as_read, as_written, pieces, nan, rounding, partials);
-    return launched();
+    const auto kernel = &row_quantize_kernel<tile, From, Codec, T, NanPolicy, Rounding>;
+    return launch_stage<From>(
+        kernel, blocks, tile::threads, stream, as_read, as_written, pieces, nan, rounding, partials);
 }
 
 // Values to codes by tiles of 128 rows: transposed output, with or without the plain one.
@@ -146,9 +158,9 @@ cudaError_t launch_tiles(const matrix_ref<const T>& values, const compressed_mat
     using tile = tile_quantizer<Codec, T, Tuning, From>;
     const auto places = tile::places_type::of(values.rows, values.columns);
     if (!fits_grid(places.count())) return cudaErrorInvalidValue;
-    tile_quantize_kernel<tile, From><<<static_cast<unsigned>(places.count()), tile::threads, 0, stream>>>(
-        values, plain, transposed, places, nan, rounding, partials);
-    return launched();
+    const auto kernel = &tile_quantize_kernel<tile, From, Codec, transposed_codec<Codec>, T, NanPolicy, Rounding>;
+    return launch_stage<From>(
+        kernel, places.count(), tile::threads, stream, values, plain, transposed, places, nan, rounding, partials);
 }
 
 // Values to codes with the parameters from `From`, by rows or by tiles.
@@ -294,14 +306,12 @@ cudaError_t launch_tensor_fit(
     if (amax.rows * amax.columns <= few) {
         using scan = tensor_scan<Amax, tuning, threads>;
         const auto pieces = scan::pieces_type::of(as_read.rows, as_read.columns);
-        fit_tensor_kernel<Codec, scan, Amax, threads><<<1, threads, 0, stream>>>(as_read, pieces, to);
-        return launched();
+        return launch_early(&fit_tensor_kernel<Codec, scan, Amax, threads>, 1, threads, stream, as_read, pieces, to);
     }
     partial_maxima partials{static_cast<uint32_t*>(workspace), 0};
     const cudaError_t error = launch_tensor_scan<tuning, Amax>(amax, stored_amax{}, partials, stream);
     if (error != cudaSuccess) return error;
-    fit_partials_kernel<Codec><<<1, 256, 0, stream>>>(partials, to);
-    return launched();
+    return launch_early(&fit_partials_kernel<Codec>, 1, 256, stream, partials, to);
 }
 
 // Does a codec of X need a workspace to be fitted just in time?

@@ -141,6 +141,8 @@ GESSO_KERNEL void __launch_bounds__(Threads) fit_tensor_kernel(
     const matrix_ref<const Amax> amax, const typename Scan::pieces_type pieces, const compressed_matrix<Codec> to)
 {
     __shared__ uint32_t shared[Threads / 32];
+    wait_for_earlier();
+    let_later_start();
     const uint32_t bits = Scan::largest(amax, pieces, stored_amax{}, shared);
     if (threadIdx.x == 0) to.store(0, 0, Codec::fit(known_of_amax(bits)));
 }
@@ -150,6 +152,8 @@ GESSO_KERNEL void __launch_bounds__(256)
     fit_partials_kernel(const partial_maxima partials, const compressed_matrix<Codec> to)
 {
     __shared__ uint32_t shared[256 / 32];
+    wait_for_earlier();
+    let_later_start();
     const uint32_t bits = partials.template largest<256>(shared);
     if (threadIdx.x == 0) to.store(0, 0, Codec::fit(known_of_amax(bits)));
 }
