@@ -72,6 +72,8 @@ struct device_matrix {
         : rows(of_rows)
         , columns(of_columns)
     {
+        plain.clear();
+        transposed.clear();
         fill_kernel<<<2048, 256>>>(values.data(), rows * columns);
         GESSO_CUDA(cudaGetLastError());
     }

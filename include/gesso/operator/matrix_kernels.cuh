@@ -45,6 +45,10 @@ __device__ __forceinline__ void store_tensor_scale(const typename Group::writer&
     if (transposed.codes != nullptr) transposed.scales[transposed.scale_index(0, 0)] = Group::scale_code(with);
 }
 
+// Is there one scale for all, in memory?
+template<class Codec, scales_from From>
+constexpr bool is_stored_tensor = From == scales_from::memory&& is_per_tensor<Codec>&& Codec::has_scale;
+
 // A block's part of stage one: every `blocks`-th tile of pieces.
 template<class T, class Tuning, int Threads>
 struct tensor_scan {
@@ -113,6 +117,7 @@ GESSO_KERNEL void __launch_bounds__(Tile::threads) row_quantize_kernel(const mat
     } else {
         if constexpr (From == scales_from::memory) wait_for_earlier();
         loaded.load(values, pieces, blockIdx.x);
+        if constexpr (is_stored_tensor<Codec, From>) with = Tile::group::stored(to.scales[to.scale_index(0, 0)]);
     }
     Tile::encode(loaded, to, with, nan, rounding, shared);
 }
@@ -142,6 +147,10 @@ GESSO_KERNEL void __launch_bounds__(Tile::threads)
     } else {
         if constexpr (From == scales_from::memory) wait_for_earlier();
         Tile::load(loaded, values, places, blockIdx.x);
+        if constexpr (is_stored_tensor<Codec, From>) {
+            const index_t place = plain.codes != nullptr ? plain.scale_index(0, 0) : transposed.scale_index(0, 0);
+            with = Tile::group::stored(plain.codes != nullptr ? plain.scales[place] : transposed.scales[place]);
+        }
     }
     Tile::encode(loaded, plain, transposed, places.rows, places.columns, with, nan, rounding, shared);
 }

@@ -316,7 +316,7 @@ cudaError_t launch_tensor_fit(
 
 // Does a codec of X need a workspace to be fitted just in time?
 template<class Codec>
-constexpr bool needs_workspace = Codec::has_scale&& is_per_tensor<Codec>;
+constexpr bool needs_workspace = Codec::has_scale && is_per_tensor<Codec>;
 
 }  // namespace detail
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <gesso/operator/matrix_kernels.cuh>
-#include <gesso/operator/quantize.hpp>
 
 namespace gesso {
 

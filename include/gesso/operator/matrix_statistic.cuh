@@ -6,7 +6,7 @@
 
 #include <gesso/level/block.cuh>
 #include <gesso/level/elements.cuh>
-#include <gesso/matrix_layout.hpp>
+#include <gesso/operator/quantize.hpp>
 
 namespace gesso {
 
@@ -14,7 +14,7 @@ namespace detail {
 
 constexpr uint32_t infinity_bits = 0x7F800000u;
 
-// The larger magnitude of two, of two pairs for 16-bit formats; NaN where one is NaN.
+// The larger magnitude of two, of two pairs for 16-bit formats; NaN where one is NaN. Signs are not to be used.
 __device__ __forceinline__ uint32_t larger_magnitude_fp32(uint32_t a, uint32_t b)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -30,21 +30,20 @@ __device__ __forceinline__ uint32_t larger_magnitude_fp32(uint32_t a, uint32_t b
 template<class Format>
 __device__ __forceinline__ uint32_t larger_magnitudes(uint32_t a, uint32_t b)
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 860
+    // One instruction, whose result has the exclusive or of the signs.
     uint32_t result;
     if constexpr (standard::is_same_v<Format, bfloat16>) {
-        asm("{.reg .b32 x, y; abs.bf16x2 x, %1; abs.bf16x2 y, %2; max.NaN.bf16x2 %0, x, y;}"
-            : "=r"(result)
-            : "r"(a), "r"(b));
+        asm("max.NaN.xorsign.abs.bf16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
     } else {
-        asm("{.reg .b32 x, y; abs.f16x2 x, %1; abs.f16x2 y, %2; max.NaN.f16x2 %0, x, y;}"
-            : "=r"(result)
-            : "r"(a), "r"(b));
+        asm("max.NaN.xorsign.abs.f16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
     }
     return result;
 #else
-    const uint32_t low = larger_magnitude_fp32(a << 16, b << 16) >> 16;
-    return low | (larger_magnitude_fp32(a, b) & 0xFFFF0000u);
+    // The bits of magnitudes are ordered as they are, NaN above all.
+    const uint32_t low = (a & 0x7FFFu) > (b & 0x7FFFu) ? a & 0x7FFFu : b & 0x7FFFu;
+    const uint32_t high = (a & 0x7FFF0000u) > (b & 0x7FFF0000u) ? a & 0x7FFF0000u : b & 0x7FFF0000u;
+    return high | low;
 #endif
 }
 
@@ -57,7 +56,7 @@ __device__ __forceinline__ uint32_t largest_magnitude(const packed_elements<T, I
     constexpr bool is_pair =
         Count % 2 == 0 && (standard::is_same_v<format, bfloat16> || standard::is_same_v<format, float16>);
     if constexpr (is_pair) {
-        uint32_t largest = elements.words[begin / 2] & 0x7FFF7FFFu;
+        uint32_t largest = elements.words[begin / 2];
         GESSO_UNROLL
         for (int i = 1; i < Count / 2; ++i) {
             largest = larger_magnitudes<format>(largest, elements.words[begin / 2 + i]);

@@ -58,8 +58,9 @@ struct row_pieces {
             result.column = tile * Width + piece % lanes * items;
             end = smaller(end, (tile + 1) * Width);
         }
-        const index_t left = row < rows ? end - result.column : 0;
-        result.valid = static_cast<int>(left < 0 ? 0 : left < items ? left : items);
+        // Nearly always all of them.
+        if (row < rows && result.column + items <= end) result.valid = items;
+        else if (row < rows && result.column < end) result.valid = static_cast<int>(end - result.column);
         return result;
     }
 };
@@ -94,6 +95,8 @@ struct row_quantizer {
     using pieces_type = row_pieces<width, Tuning::row_items>;
     static constexpr int items = pieces_type::items;
     static constexpr int number = Tuning::row_pieces;
+    // One scale, which is the writer `tensor`.
+    static constexpr bool is_whole = From == scales_from::tensor || is_per_tensor<Codec>;
     static constexpr int lanes = From == scales_from::tile ? static_cast<int>(pieces_type::lanes) : 1;
     static constexpr int threads = lanes > Tuning::row_threads ? lanes : Tuning::row_threads;
     static_assert(threads <= 1024);
@@ -104,7 +107,7 @@ struct row_quantizer {
 
     static index_t blocks(const pieces_type& pieces) { return parts(pieces.count(), index_t{threads} * number); }
 
-    // `tensor`: the writer of the one tile, where From says so. `shared` has a storage for each piece.
+    // `tensor`: the writer of the one tile, where there is one. `shared` has a storage for each piece.
     template<class NanPolicy, class Rounding>
     static __device__ __forceinline__ void encode(loaded_type& loaded, const compressed_matrix<Codec>& to,
         const writer& tensor, const NanPolicy& nan, const Rounding& rounding,
@@ -127,7 +130,7 @@ struct row_quantizer {
                 }
             } else {
                 is_special = largest_magnitude<items>(elements, 0) >= infinity_bits;
-                if constexpr (From == scales_from::memory && Codec::has_scale) {
+                if constexpr (!is_whole && Codec::has_scale) {
                     if (at.valid > 0) {
                         constexpr index_t height = granularity::tile_rows;
                         const index_t tile_row = height == 0 ? 0 : at.row / (height == 0 ? 1 : height);

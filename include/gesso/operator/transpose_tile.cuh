@@ -174,7 +174,7 @@ struct tile_quantizer {
         }
     }
 
-    // All threads of the block. `tensor`: the writer of the one tile, where From says so.
+    // All threads of the block. `tensor`: the writer of the one tile, where there is one.
     template<class TransposedCodec, class NanPolicy, class Rounding>
     static __device__ __forceinline__ void encode(const loaded_type& loaded, const compressed_matrix<Codec>& plain,
         const compressed_matrix<TransposedCodec>& transposed, index_t matrix_rows, index_t matrix_columns,
@@ -325,7 +325,7 @@ private:
         const compressed_matrix<Codec>& plain, const compressed_matrix<TransposedCodec>& transposed,
         index_t matrix_rows, index_t matrix_columns, const writer& tensor, storage& shared)
     {
-        if constexpr (From == scales_from::tensor || !Codec::has_scale) {
+        if constexpr (From == scales_from::tensor || is_per_tensor<Codec> || !Codec::has_scale) {
             return tensor;
         } else if constexpr (fits) {
             return group::fit(amax_statistic{amax_at(shared, row_of_tile, column_of_tile)});
