@@ -12,37 +12,48 @@ namespace bench {
 using gesso::matrix_ref;
 using bfloat = __nv_bfloat16;
 
-// A producer as a user writes it: out = relu(a)^2, 8 elements a thread, and where Unit is not 0 the amax of each Unit elements,
-// by the block level's observe() (which is the warp level's where a warp holds a unit) of the numbers as they are stored. The
-// elements are whole units.
+// A producer as a user writes it: out = relu(a)^2, two times 8 elements a thread, and where Unit is not 0 the amax of each Unit
+// elements, by the block level's observe() (which is the warp level's where a warp holds a unit) of the numbers as they are
+// stored. The elements are whole units.
 template<int Unit>
 __global__ void __launch_bounds__(256) producer_kernel(const bfloat* values, bfloat* out, bfloat* amax, index_t count)
 {
     constexpr int items = 8;
+    constexpr int pieces = 2;  // enough loads in flight, as any kernel at the speed of memory has
     constexpr bool observes = Unit != 0;
     using group = gesso::per_group<observes ? Unit : 128>;
     using level = gesso::block_codec<gesso::codec<gesso::e4m3, gesso::identity, group>, 256, items>;
-    __shared__ typename level::TempStorage storage;
-    const index_t thread = index_t{blockIdx.x} * 256 + threadIdx.x;
-    const index_t begin = thread * items;
-    const bool exists = begin < count;
-    gesso::detail::packed_elements<bfloat, items> loaded{};
-    if (exists) gesso::detail::load_items<true>(values + begin, items, loaded.words);
-    gesso::detail::packed_elements<bfloat, items> made;
-    for (int i = 0; i < items; i += 2) {
-        const float low = fmaxf(loaded.get(i), 0.0f);
-        const float high = fmaxf(loaded.get(i + 1), 0.0f);
-        made.set_pair(i, low * low, high * high);
+    __shared__ typename level::TempStorage storage[pieces];
+    using elements = gesso::detail::packed_elements<bfloat, items>;
+    const index_t first = index_t{blockIdx.x} * (256 * pieces) + threadIdx.x;
+    elements loaded[pieces] = {};
+#pragma unroll
+    for (int p = 0; p < pieces; ++p) {
+        const index_t begin = (first + p * 256) * items;
+        if (begin < count) gesso::detail::load_items<true>(values + begin, items, loaded[p].words);
     }
-    if constexpr (observes) {
-        float stored[items];
-        for (int i = 0; i < items; ++i) stored[i] = made.get(i);
-        const auto known = level(storage).observe(stored, exists ? items : 0);
-        if (exists && thread % level::threads == 0) {
-            amax[thread / level::threads] = gesso::element<bfloat>::store(known.amax());
+#pragma unroll
+    for (int p = 0; p < pieces; ++p) {
+        const index_t thread = first + p * 256;
+        const index_t begin = thread * items;
+        elements made;
+#pragma unroll
+        for (int i = 0; i < items; i += 2) {
+            const float low = fmaxf(loaded[p].get(i), 0.0f);
+            const float high = fmaxf(loaded[p].get(i + 1), 0.0f);
+            made.set_pair(i, low * low, high * high);
+        }
+        if (begin < count) gesso::detail::store_items<true>(out + begin, items, made.words);
+        if constexpr (observes) {
+            float stored[items];
+#pragma unroll
+            for (int i = 0; i < items; ++i) stored[i] = made.get(i);
+            const auto known = level(storage[p]).observe(stored);
+            if (begin < count && thread % level::threads == 0) {
+                amax[thread / level::threads] = gesso::element<bfloat>::store(known.amax());
+            }
         }
     }
-    if (exists) gesso::detail::store_items<true>(out + begin, items, made.words);
 }
 
 // Work captured once and launched many times.
@@ -89,7 +100,7 @@ void group_scaling_case(benchmark::State& state, matrix_shape shape, output want
     gesso::quantized_matrix<codec> to = outputs(memory, wanted);
     // One scale for both outputs.
     to.transposed.scales = to.plain.scales;
-    const unsigned blocks = static_cast<unsigned>(gesso::detail::parts(count, 256 * 8));
+    const unsigned blocks = static_cast<unsigned>(gesso::detail::parts(count, 256 * 2 * 8));
     const auto produce = [&](auto observes) {
         producer_kernel<decltype(observes)::value><<<blocks, 256, 0, stream>>>(
             source.data<bfloat>(), memory.values.data<bfloat>(), amax.data<bfloat>(), count);

@@ -6,8 +6,8 @@
 // (A kernel that is named for a type of an unnamed namespace is no kernel of the library: nvcc warns.)
 namespace bench {
 
-template<int Items, int Pieces, int Threads>
-struct rows_cut : gesso::matrix_tuning<__nv_bfloat16> {
+template<int Items, int Pieces, int Threads, class T = __nv_bfloat16>
+struct rows_cut : gesso::matrix_tuning<T> {
     static constexpr int row_items = Items;
     static constexpr int row_pieces = Pieces;
     static constexpr int row_threads = Threads;
@@ -62,6 +62,18 @@ void add_rows(matrix_shape shape)
         },
         suffix);
 }
+template<int Items, int Pieces, int Threads>
+void add_rows_of_floats(matrix_shape shape)
+{
+    using tuning = bench::rows_cut<Items, Pieces, Threads, float>;
+    bench::add_quantizer<matrix_codec<per_tile<1, 16>>, float>(
+        "quantize", shape, output::plain, 1,
+        [](const auto& memory, const auto& to, cudaStream_t stream) {
+            check(quantize<tuning>(memory.elements(), to, memory.workspace.data(), stream), "quantize");
+        },
+        "/items:" + std::to_string(Items) + "/pieces:" + std::to_string(Pieces)
+            + "/threads:" + std::to_string(Threads));
+}
 template<int Columns, int Threads>
 void add_tiles(matrix_shape shape)
 {
@@ -99,7 +111,12 @@ int main(int argument_count, char** arguments)
     add_rows<8, 4, 256>(shape);
     add_rows<16, 1, 128>(shape);
     add_rows<16, 1, 256>(shape);
+    add_rows<16, 1, 512>(shape);
+    add_rows<16, 2, 128>(shape);
     add_rows<16, 2, 256>(shape);
+    add_rows_of_floats<4, 2, 256>(shape);
+    add_rows_of_floats<8, 1, 256>(shape);
+    add_rows_of_floats<8, 2, 128>(shape);
     add_tiles<64, 256>(shape);
     add_tiles<128, 256>(shape);
     add_tiles<128, 512>(shape);

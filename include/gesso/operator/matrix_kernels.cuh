@@ -5,8 +5,8 @@
 #pragma once
 
 #include <gesso/level/launch.cuh>
+#include <gesso/operator/quantize_tile.cuh>
 #include <gesso/operator/row_tile.cuh>
-#include <gesso/operator/transpose_tile.cuh>
 
 #include <cooperative_groups.h>
 
@@ -53,7 +53,7 @@ constexpr bool is_stored_tensor = From == scales_from::memory&& is_per_tensor<Co
 template<class T, class Tuning, int Threads>
 struct tensor_scan {
     static constexpr int number = Tuning::scan_pieces;
-    using pieces_type = row_pieces<0, Tuning::row_items>;
+    using pieces_type = row_pieces<0, Tuning::scan_items>;
     using loaded_type = loaded_pieces<T, pieces_type, number, Threads>;
 
     static GESSO_HOST_DEVICE index_t tiles(const pieces_type& pieces)
@@ -130,7 +130,7 @@ GESSO_KERNEL void __launch_bounds__(Tile::threads) row_dequantize_kernel(
 }
 
 template<class Tile, scales_from From, class Codec, class TransposedCodec, class T, class NanPolicy, class Rounding>
-GESSO_KERNEL void __launch_bounds__(Tile::threads)
+GESSO_KERNEL void __launch_bounds__(Tile::threads, Tile::resident_blocks)
     tile_quantize_kernel(const matrix_ref<const T> values, const compressed_matrix<Codec> plain,
         const compressed_matrix<TransposedCodec> transposed, const typename Tile::places_type places,
         const NanPolicy nan, const Rounding rounding, const partial_maxima partials)
@@ -147,6 +147,7 @@ GESSO_KERNEL void __launch_bounds__(Tile::threads)
     } else {
         if constexpr (From == scales_from::memory) wait_for_earlier();
         Tile::load(loaded, values, places, blockIdx.x);
+        Tile::load_scales(loaded, plain, transposed, places.rows, places.columns);
         if constexpr (is_stored_tensor<Codec, From>) {
             const index_t place = plain.codes != nullptr ? plain.scale_index(0, 0) : transposed.scale_index(0, 0);
             with = Tile::group::stored(plain.codes != nullptr ? plain.scales[place] : transposed.scales[place]);
@@ -155,6 +156,16 @@ GESSO_KERNEL void __launch_bounds__(Tile::threads)
     Tile::encode(loaded, plain, transposed, places.rows, places.columns, with, nan, rounding, shared);
 }
 
+// The parameters of tile (row, column) of `from`.
+template<class Codec, class TransposedCodec>
+__device__ __forceinline__ void move_scale(const compressed_matrix<const Codec>& from,
+    const compressed_matrix<TransposedCodec>& to, index_t row, index_t column)
+{
+    const index_t source = from.scale_index(row, column);
+    const index_t target = to.scale_index(column, row);
+    to.scales[target] = from.scales[source];
+    if constexpr (Codec::has_exponent) to.exponents[target] = from.exponents[source];
+}
 // Codes, and with them the scales: some of the tiles' for each thread.
 template<class Tile, class Codec, class TransposedCodec>
 GESSO_KERNEL void __launch_bounds__(Tile::threads) transpose_kernel(const compressed_matrix<const Codec> from,
@@ -163,15 +174,27 @@ GESSO_KERNEL void __launch_bounds__(Tile::threads) transpose_kernel(const compre
     __shared__ typename Tile::transposer shared;
     Tile::move(from.codes, from.stride, to.codes, to.stride, places, shared);
     if constexpr (Codec::has_scale) {
-        const tile_grid grid = to.tiles();
-        const index_t count = grid.down() * grid.across();
-        const index_t threads = index_t{gridDim.x} * Tile::threads;
-        for (index_t i = index_t{blockIdx.x} * Tile::threads + threadIdx.x; i < count; i += threads) {
-            const divided at = divide_position(i, grid.across());
-            const index_t source = from.scale_index(at.rest, at.quotient);
-            const index_t target = to.scale_index(at.quotient, at.rest);
-            to.scales[target] = from.scales[source];
-            if constexpr (Codec::has_exponent) to.exponents[target] = from.exponents[source];
+        constexpr index_t height = Codec::granularity::tile_rows;
+        constexpr index_t width = Codec::granularity::tile_columns;
+        if constexpr (height > 0 && width > 0 && 128 % tile_divisor(height) == 0
+                      && Tile::columns % tile_divisor(width) == 0) {
+            // Those of the block's own tile: lanes write neighbours, and what they read between them is whole sectors.
+            constexpr int down = static_cast<int>(128 / height);
+            constexpr int across = static_cast<int>(Tile::columns / width);
+            const auto first = places.at(blockIdx.x);
+            for (int i = static_cast<int>(threadIdx.x); i < down * across; i += Tile::threads) {
+                const index_t row = first.row / height + i % down;
+                const index_t column = first.column / width + i / down;
+                if (row * height < places.rows && column * width < places.columns) move_scale(from, to, row, column);
+            }
+        } else {
+            const tile_grid grid = to.tiles();
+            const index_t count = grid.down() * grid.across();
+            const index_t threads = index_t{gridDim.x} * Tile::threads;
+            for (index_t i = index_t{blockIdx.x} * Tile::threads + threadIdx.x; i < count; i += threads) {
+                const divided at = divide_position(i, grid.across());
+                move_scale(from, to, at.rest, at.quotient);
+            }
         }
     }
 }

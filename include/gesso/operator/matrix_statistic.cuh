@@ -143,7 +143,30 @@ struct matrix_group {
     using group = packed_group<Codec, standard::conditional_t<Codec::has_scale, hardware_math, exact_math>>;
     using writer = typename group::writer;
 
-    static __device__ __forceinline__ writer fit(const amax_statistic& known) { return group::fit(known, 0); }
+    static constexpr bool is_power_of_two = Codec::has_scale && !scale_format::has_zero;  // E8M0
+    // (A format of numbers below 2 could lift a scale past the largest number.)
+    static constexpr bool is_bf16 =
+        Codec::has_scale && standard::is_same_v<scale_format, bfloat16> && (format::max)() >= 2.0f;
+
+    // Codec::fit() by few instructions; the same bits.
+    static __device__ __forceinline__ writer fit(const amax_statistic& known)
+    {
+        if constexpr (!is_power_of_two && !is_bf16) {
+            return group::fit(known, 0);
+        } else {
+            constexpr uint32_t floor_bits = Codec::group::floor_bits;
+            const uint32_t amax_bits = known.amax_bits < floor_bits ? floor_bits : known.amax_bits;
+            uint32_t code;
+            if constexpr (is_power_of_two) {
+                code = power_of_two_scale<format>(amax_bits);
+            } else {
+                // Upward: a scale is a normal number above zero.
+                const uint32_t scale = bits_of(divide_by_max<format>(float_of(amax_bits)));
+                code = known.is_nan() ? uint32_t{bfloat16::nan_code} : (scale + 0xFFFFu) >> 16;
+            }
+            return stored(static_cast<scale_code_type>(code));
+        }
+    }
     // Codec::load() without its division; the same bits.
     static __device__ __forceinline__ writer stored(scale_code_type code)
     {
@@ -162,7 +185,13 @@ struct matrix_group {
             return result;
         }
     }
-    static __device__ __forceinline__ scale_code_type scale_code(const writer& with) { return group::scale_code(with); }
+    // A scale is one that was stored or fitted: the upper bits of an fp32 number, NaN included.
+    static __device__ __forceinline__ scale_code_type scale_code(const writer& with)
+    {
+        if constexpr (is_power_of_two) return static_cast<scale_code_type>(bits_of(with.with.scale) >> 23);
+        else if constexpr (is_bf16) return static_cast<scale_code_type>(bits_of(with.with.scale) >> 16);
+        else return group::scale_code(with);
+    }
 
     // Elements [begin, begin + Count) to codes. `index` is that of the first of them in the matrix, for stochastic rounding.
     // is_special: there may be infinities, which become NaN.
@@ -242,6 +271,16 @@ __device__ __forceinline__ divided divide_position(index_t position, index_t len
     }
     const index_t quotient = position / length;
     return {quotient, position - quotient * length};
+}
+
+// A tile's height or width as a divisor of constants, also where it is 0 and stands for the whole extent.
+constexpr GESSO_HOST_DEVICE index_t tile_divisor(index_t size) { return size == 0 ? 1 : size; }
+
+// The tile of a row or a column.
+template<index_t Size>
+__device__ __forceinline__ index_t tile_of(index_t position)
+{
+    return Size == 0 ? 0 : position / tile_divisor(Size);
 }
 
 // From where a quantizer has the parameters of a tile.

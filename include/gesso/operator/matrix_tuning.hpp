@@ -15,14 +15,15 @@ namespace gesso {
 // Source: the sweep of bench/operator/quantize_bench, docs/benchmarks.md.
 template<class T>
 struct matrix_tuning {
-    // A row's elements in one piece of a thread (2, 4, 8 or 16): 16 bytes in one load. Fewer where a group has no more.
-    static constexpr int row_items = sizeof(T) == 4 ? 4 : 8;
+    // A row's elements in one piece of a thread (2, 4, 8 or 16): 32 bytes in two loads. Fewer where a group has no more.
+    static constexpr int row_items = sizeof(T) == 4 ? 8 : 16;
     // Such pieces of a thread, all loaded before the first is used.
-    static constexpr int row_pieces = 2;
+    static constexpr int row_pieces = 1;
     // Threads of a block; more where a group needs them.
     static constexpr int row_threads = 256;
 
-    // The same for codes that become elements: what a thread stores at once decides.
+    // The same for codes that become elements: a thread stores 16 bytes at once, and no more side by side (stores with gaps
+    // between the lanes are slow).
     static constexpr int decode_items = sizeof(T) == 4 ? 4 : 8;
     static constexpr int decode_pieces = 2;
     static constexpr int decode_threads = 256;
@@ -31,9 +32,11 @@ struct matrix_tuning {
     static constexpr int tile_columns = 64;
     static constexpr int tile_threads = 256;
 
-    // Stage one over a whole tensor: blocks that each leave one amax (at most max_partials), and their threads and pieces.
+    // Stage one over a whole tensor: blocks that each leave one amax (at most 1024), their threads, and the elements and
+    // pieces of a thread at a time.
     static constexpr int scan_blocks = 528;
     static constexpr int scan_threads = 512;
+    static constexpr int scan_items = sizeof(T) == 4 ? 4 : 8;
     static constexpr int scan_pieces = 4;
 };
 

@@ -125,16 +125,15 @@ struct row_quantizer {
                     reduce_threads<lanes, threads>(known, shared[i]);
                     with = group::fit(known);
                     if (threadIdx.x % lanes == 0 && at.valid > 0) {
-                        to.scales[to.scale_index(at.row, column_of(at.column))] = group::scale_code(with);
+                        to.scales[to.scale_index(at.row, tile_of<width>(at.column))] = group::scale_code(with);
                     }
                 }
             } else {
                 is_special = largest_magnitude<items>(elements, 0) >= infinity_bits;
                 if constexpr (!is_whole && Codec::has_scale) {
                     if (at.valid > 0) {
-                        constexpr index_t height = granularity::tile_rows;
-                        const index_t tile_row = height == 0 ? 0 : at.row / (height == 0 ? 1 : height);
-                        with = group::stored(to.scales[to.scale_index(tile_row, column_of(at.column))]);
+                        const index_t tile_row = tile_of<granularity::tile_rows>(at.row);
+                        with = group::stored(to.scales[to.scale_index(tile_row, tile_of<width>(at.column))]);
                     }
                 }
             }
@@ -143,12 +142,6 @@ struct row_quantizer {
             auto* const target = to.codes + (at.row * to.stride + at.column);
             store_some<items>(target, at.valid, codes.words);
         }
-    }
-
-private:
-    static __device__ __forceinline__ index_t column_of(index_t column)
-    {
-        return width == 0 ? 0 : column / (width == 0 ? 1 : width);
     }
 };
 
@@ -182,9 +175,8 @@ struct row_dequantizer {
             load_some<items>(source, at.valid, codes[i].words);
             scales[i] = {};
             if constexpr (Codec::has_scale) {
-                constexpr index_t height = granularity::tile_rows;
-                const index_t tile_row = height == 0 ? 0 : at.row / (height == 0 ? 1 : height);
-                const index_t tile_column = width == 0 ? 0 : at.column / (width == 0 ? 1 : width);
+                const index_t tile_row = tile_of<granularity::tile_rows>(at.row);
+                const index_t tile_column = tile_of<width>(at.column);
                 if (at.valid > 0) scales[i] = from.scales[from.scale_index(tile_row, tile_column)];
             }
         }
