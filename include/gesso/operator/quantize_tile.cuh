@@ -51,7 +51,11 @@ struct tile_quantizer {
     static constexpr int registers_of_16_bits = panels == 1                ? (is_light ? 48 : 64)
                                                 : fits && height % 16 == 0 ? 80
                                                                            : 120;
-    static constexpr int registers = sizeof(T) == 2 ? registers_of_16_bits : panels == 1 ? 80 : 128;
+    static constexpr bool has_many_scales = height != 0 && width != 0 && same_rows * same_columns < 8;
+    static constexpr int registers = has_many_scales  ? 120
+                                     : sizeof(T) == 2 ? registers_of_16_bits
+                                     : panels == 1    ? 80
+                                                      : 128;
     static constexpr int resident_blocks = 65536 / (registers * threads);
 
     struct storage {
