@@ -46,17 +46,21 @@ struct tile_quantizer {
     static constexpr unsigned scale_panels = reads_scales ? panels : 1;
     static constexpr unsigned scale_rows = reads_scales ? 4 / same_rows : 1;
     static constexpr unsigned scale_columns = reads_scales ? items / same_columns : 1;
-    // What the compiler may count on, so that enough loads are in flight: registers of a thread that spill nothing.
-    static constexpr bool is_light = From == scales_from::memory && !reads_scales;
-    static constexpr int registers_of_16_bits = panels == 1                ? (is_light ? 48 : 64)
-                                                : fits && height % 16 == 0 ? 80
-                                                                           : 120;
+    // Registers of a thread that spill nothing, for so many blocks that enough loads are in flight. Measured on sm_90; below
+    // sm_89 the conversion by software takes what it needs.
+#if defined(__CUDA_ARCH__)
+    static constexpr int architecture = __CUDA_ARCH__;
+#else
+    static constexpr int architecture = 900;
+#endif
     static constexpr bool has_many_scales = height != 0 && width != 0 && same_rows * same_columns < 8;
-    static constexpr int registers = has_many_scales  ? 120
-                                     : sizeof(T) == 2 ? registers_of_16_bits
-                                     : panels == 1    ? 80
-                                                      : 128;
-    static constexpr int resident_blocks = 65536 / (registers * threads);
+    static constexpr bool is_light = From == scales_from::memory && !reads_scales && sizeof(T) == 2
+                                     && architecture == 900 && hardware_format<format> != converts_as::nothing;
+    static constexpr int registers = has_many_scales ? 120
+                                     : is_light      ? 48
+                                     : panels == 1   ? (sizeof(T) == 2 ? 64 : 80)
+                                                     : (sizeof(T) == 2 && height % 16 == 0 ? 80 : 120);
+    static constexpr int resident_blocks = architecture < 890 ? 1 : 65536 / (registers * threads);
 
     struct storage {
         transposer bytes;
