@@ -203,8 +203,11 @@ if wants tests; then
   say "tests"
   for program in ${tests[@]+"${tests[@]}"} ${examples[@]+"${examples[@]}"}; do
     variables=()
+    if [[ $program == *exact_bytes*.device ]]; then
+      variables=(GESSO_EXPECTED_BYTES="$PWD/tests/exact_bytes/expected.txt")
+    fi
     if [[ $program == *exact_bytes.device ]]; then
-      variables=(GESSO_HASHES_JSON="$output/exact_bytes.json")
+      variables+=(GESSO_HASHES_JSON="$output/exact_bytes.json")
     fi
     start_step "$output/tests.txt" "$test_jobs" "test: $(basename "$program")" 200 \
       env ${variables[@]+"${variables[@]}"} "$program"

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <gesso/level/device.cuh>
-#include <gesso/optimizer/adamw.cuh>
+#include <gesso/optimizer/adamw_list.cuh>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -95,5 +95,11 @@ template cudaError_t device_codec<defaults::activation>::decode(
     const compressed_ref<defaults::activation>&, __nv_bfloat16*, cudaStream_t);
 template cudaError_t device_codec<defaults::second_moment>::decode(
     const compressed_ref<defaults::second_moment>&, float*, cudaStream_t);
+
+// 22 and 23: many tensors in one launch.
+template cudaError_t adamw_step<defaults::nearest_policy>(
+    const adamw_list<defaults::half_tensor>&, const adamw_device_state*, cudaStream_t);
+template cudaError_t adamw_step<defaults::stochastic_policy>(
+    const adamw_list<defaults::half_tensor>&, const adamw_device_state*, cudaStream_t);
 
 }  // namespace gesso

@@ -192,6 +192,23 @@ TEST_CASE("random bits are uniform over elements, steps, seeds and streams")
     check_uniform("seeds", [](int i) { return stochastic{static_cast<std::uint32_t>(i), 1}.at(17).bits; });
 }
 
+TEST_CASE("any two of the elements that share a hash have noise that is not related")
+{
+    constexpr int count = 1 << 16;
+    const stochastic source{3, 7};
+    const int sharing = static_cast<int>(stochastic::block_elements);
+    for (int first = 0; first < sharing; ++first) {
+        for (int second = 0; second < first; ++second) {
+            CAPTURE(first);
+            CAPTURE(second);
+            const auto at = [&](int within) {
+                return [&source, sharing, within](int i) { return source.at(i * sharing + within).bits; };
+            };
+            CHECK(std::abs(correlation(at(first), at(second), count)) < 5);
+        }
+    }
+}
+
 TEST_CASE("O14 noise of neighbours in element, step, seed and stream is not related")
 {
     constexpr int count = 1 << 18;
@@ -200,7 +217,7 @@ TEST_CASE("O14 noise of neighbours in element, step, seed and stream is not rela
         INFO("to ", std::string(to));
         CHECK(std::abs(correlation(base, other, count)) < 5);
     };
-    for (int lag : {1, 2, 4, 16, 32, 128, 4096}) {
+    for (int lag : {1, 2, 3, 4, 5, 7, 8, 11, 15, 16, 17, 32, 128, 4096}) {
         CAPTURE(lag);
         check_unrelated("a later element", [lag](int i) { return stochastic{1, 100}.at(i + lag).bits; });
     }

@@ -79,8 +79,8 @@ constexpr GESSO_HOST_DEVICE uint32_t mix(uint32_t value)
 // The source of random bits for stochastic rounding: a hash of (seed, step, stream, global index of the element), so the
 // bits are the same on host and device and depend on no grid, shard or order. Streams keep apart what is rounded at the
 // same element. Nothing is stored between steps; resuming needs the seed and the step alone.
-// Four neighbours share one hash and take it times four odd numbers: the upper bits, which decide, are uncorrelated
-// (tests/encoding/rounding_test), and a kernel that rounds four elements pays for one hash.
+// Sixteen neighbours share one hash and take it times odd numbers that grow by a constant: any two of them are uncorrelated
+// in the upper bits, which decide (tests/encoding/rounding_test), and a kernel pays one hash and one addition an element.
 struct stochastic {
     uint32_t low;
     uint32_t high;
@@ -101,21 +101,21 @@ struct stochastic {
         return other;
     }
 
-    // The hash that elements 4 block to 4 block + 3 share, and its use at one of them.
+    // The hash that the elements from block_elements * block on share.
+    static constexpr index_t block_elements = 16;
     constexpr GESSO_HOST_DEVICE uint32_t hash_of_block(uint64_t block) const
     {
         const uint32_t rest = static_cast<uint32_t>(block >> 32) * 0x85EBCA6Bu;
         return detail::mix((static_cast<uint32_t>(block) ^ low) + rest) + (high ^ rest);
     }
-    static constexpr GESSO_HOST_DEVICE stochastic_bits draw(uint32_t hash, uint32_t within)
-    {
-        // Odd numbers of no structure; a select, so that a constant index costs nothing.
-        const uint32_t factor = within == 0 ? 0x9E3779B1u : within == 1 ? 0x85EBCA77u : within == 2 ? 0xC2B2AE3Du : 0x27D4EB2Fu;
-        return {hash * factor};
-    }
+    // What it is taken times at its first element, and how much more at each after it.
+    static constexpr uint32_t first_factor = 0x9E3779B1u;
+    static constexpr uint32_t factor_step = 0x85EBCA76u;
+
     constexpr GESSO_HOST_DEVICE stochastic_bits at(index_t element) const
     {
-        return draw(hash_of_block(static_cast<uint64_t>(element) >> 2), static_cast<uint32_t>(element & 3));
+        const uint32_t factor = first_factor + factor_step * static_cast<uint32_t>(element % block_elements);
+        return {hash_of_block(static_cast<uint64_t>(element / block_elements)) * factor};
     }
 };
 

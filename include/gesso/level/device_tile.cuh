@@ -275,17 +275,19 @@ private:
         index_t first, const place& at, bool is_whole)
     {
         codes_type codes;
+        const bool regular = are_regular(values);
         const index_t global = first + at.element;
         if constexpr (standard::is_same_v<Rounding, stochastic>) {
-            // Four neighbours share a hash, where they lie as the hash counts.
-            if (items % 4 == 0 && global % 4 == 0) {
-                group::template encode<Rounding, Underflow>(values, with, codes, bits_from(rounding, global));
+            // Neighbours share a hash, where they lie as the hash counts.
+            if (shares_hash<items> && global % items == 0) {
+                group::template encode<Rounding, Underflow>(
+                    values, with, codes, bits_from<items>(rounding, global), 0u, regular);
             } else {
                 group::template encode<Rounding, Underflow>(
-                    values, with, codes, per_item_bits{rounding, global});
+                    values, with, codes, per_item_bits{rounding, global}, 0u, regular);
             }
         } else {
-            group::template encode<Rounding, Underflow>(values, with, codes, no_bits{});
+            group::template encode<Rounding, Underflow>(values, with, codes, no_bits{}, 0u, regular);
         }
         if (is_whole) store_items<true>(codes_begin + at.element, items, codes.words);
         else store_items<false>(codes_begin + at.element, at.valid, codes.words);

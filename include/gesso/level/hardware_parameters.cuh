@@ -19,7 +19,10 @@ struct hardware_reader {
 
     static __device__ __forceinline__ hardware_reader load(typename Codec::scale_code_type amax, uint8_t exponent)
     {
-        const float log2_amax = hardware_log2(gesso::decode<typename Codec::scale_format>(amax));
+        float log2_amax;
+        // NaN stays NaN in its way through hardware math; no need to find it.
+        if constexpr (standard::is_same_v<typename Codec::scale_format, float32>) log2_amax = hardware_log2(float_of(amax));
+        else log2_amax = hardware_log2(gesso::decode<typename Codec::scale_format>(amax));
         if constexpr (Expansion::needs_amin) {
             // Zero bytes are zeros: there k must only be finite.
             const float sixteenths = static_cast<float>(exponent == 0 ? uint8_t{1} : exponent);
@@ -92,49 +95,85 @@ template<class Format>
 __device__ __forceinline__ uint32_t special_codes(uint32_t word)
 {
     constexpr uint32_t bytes = 0x01010101u;
-    constexpr uint32_t exponent_mask = (Format::magnitude_mask & ~((1u << Format::mantissa_bits) - 1u)) * bytes;
-    const uint32_t field = word & exponent_mask;
-    const uint32_t below_normal = field - (bytes << Format::mantissa_bits);
     if constexpr (Format::sign_bits == 1) {
-        return below_normal | ((word & (Format::magnitude_mask * bytes)) + (0x7Fu - Format::max_code) * bytes);
+        const uint32_t magnitudes = word & (Format::magnitude_mask * bytes);
+        const uint32_t below_normal = magnitudes - (bytes << Format::mantissa_bits);
+        return below_normal | (magnitudes + (0x7Fu - Format::max_code) * bytes);
     } else {
         static_assert(Format::special_values == special::finite_nan);
+        constexpr uint32_t exponent_mask = (Format::magnitude_mask & ~((1u << Format::mantissa_bits) - 1u)) * bytes;
+        const uint32_t field = word & exponent_mask;
+        const uint32_t below_normal = field - (bytes << Format::mantissa_bits);
         return (below_normal & ~field) | ((~word - bytes) & word);
     }
 }
 
-// Byte `byte` of log2(1 + f) - f in units of 2^-16, for four fractions f = (first + i) / 2^MantissaBits in a word: a
-// table that byte permutations look up for four codes at once.
+// The logarithms of four codes in a word, without the special-function unit: by table, from the mantissa alone, beside the
+// exponent. Format has 8 bits and at most 4 of mantissa, a code is in the normal range. A logarithm is a float that holds
+// 2^23 + fixed, where fixed = 2^scale_bits (log2 value + bias): its bytes are 0x4B, the head of the code, and a table entry
+// of 16 bits.
 template<class Format>
-constexpr GESSO_HOST_DEVICE uint32_t log2_excess_bytes(int first, int byte)
-{
-    uint32_t word = 0;
-    for (int i = 0; i < 4; ++i) {
-        const uint32_t fraction = static_cast<uint32_t>(first + i) << (23 - Format::mantissa_bits) & 0x7FFFFFu;
-        const uint32_t excess = (static_cast<uint32_t>(log2_fixed(0x3F800000u | fraction)) - fraction + 64u) >> 7;
-        word |= ((excess >> (8 * byte)) & 0xFFu) << (8 * i);
-    }
-    return word;
-}
+struct code_logarithms {
+    // With up to 3 bits of mantissa behind a sign the code itself is the head, and the entry is what log2(1 + f) is above f;
+    // else the exponent is the head and the entry is all of log2(1 + f).
+    static constexpr bool keeps_code = Format::sign_bits == 1 && Format::mantissa_bits <= 3;
+    static constexpr int scale_bits = keeps_code ? 16 + Format::mantissa_bits : 16;
+    static constexpr float scale = static_cast<float>(1 << scale_bits);
+    // What is to be taken from a logarithm in units of log2: 2^23 and the bias.
+    static constexpr float base = 0x1p23f / scale + static_cast<float>(Format::bias);
 
-// Byte `byte` of that excess for the mantissas of four codes.
-template<class Format>
-__device__ __forceinline__ uint32_t log2_excess_of(uint32_t word, int byte)
-{
-    // One nibble a code selects from eight bytes (with fewer mantissa bits, from the first of them).
-    constexpr uint32_t mantissa_bits = Format::mantissa_bits < 3 ? Format::mantissa_bits : 3;
-    uint32_t selector = word & (((1u << mantissa_bits) - 1u) * 0x01010101u);
-    selector = __byte_perm(selector | (selector >> 4), 0u, 0x4420);
-    const uint32_t lower = __byte_perm(log2_excess_bytes<Format>(0, byte), log2_excess_bytes<Format>(4, byte), selector);
-    if constexpr (Format::mantissa_bits < 4) {
-        return lower;
-    } else {
-        const uint32_t upper =
-            __byte_perm(log2_excess_bytes<Format>(8, byte), log2_excess_bytes<Format>(12, byte), selector);
-        const uint32_t is_upper = ((word >> 3) & 0x01010101u) * 0xFFu;
-        return (upper & is_upper) | (lower & ~is_upper);
+    // fixed + 2^23 of four codes.
+    static __device__ __forceinline__ void of(uint32_t word, float (&logarithms)[4])
+    {
+        constexpr uint32_t bytes = 0x01010101u;
+        uint32_t heads = word & (Format::magnitude_mask * bytes);
+        if constexpr (!keeps_code) heads = word >> Format::mantissa_bits & ((Format::magnitude_mask >> Format::mantissa_bits) * bytes);
+        const uint32_t low = entries(word, 0);
+        const uint32_t high = entries(word, 1);
+        const uint32_t first_pair = __byte_perm(low, high, 0x5140);
+        const uint32_t second_pair = __byte_perm(low, high, 0x7362);
+        const uint32_t first_heads = __byte_perm(heads, 0x4B4B4B4Bu, 0x4140);
+        const uint32_t second_heads = __byte_perm(heads, 0x4B4B4B4Bu, 0x4342);
+        logarithms[0] = float_of(__byte_perm(first_pair, first_heads, 0x5410));
+        logarithms[1] = float_of(__byte_perm(first_pair, first_heads, 0x7632));
+        logarithms[2] = float_of(__byte_perm(second_pair, second_heads, 0x5410));
+        logarithms[3] = float_of(__byte_perm(second_pair, second_heads, 0x7632));
     }
-}
+
+private:
+    static constexpr GESSO_HOST_DEVICE uint32_t entry(int mantissa)
+    {
+        const uint32_t fraction = static_cast<uint32_t>(mantissa) << (23 - Format::mantissa_bits) & 0x7FFFFFu;
+        const uint32_t logarithm = static_cast<uint32_t>(log2_fixed(0x3F800000u | fraction));
+        constexpr int shift = 23 - scale_bits;
+        return ((keeps_code ? logarithm - fraction : logarithm) + (1u << (shift - 1))) >> shift;
+    }
+    // Byte `byte` of four entries, in a word.
+    static constexpr GESSO_HOST_DEVICE uint32_t table(int first, int byte)
+    {
+        uint32_t word = 0;
+        for (int i = 0; i < 4; ++i) word |= ((entry(first + i) >> (8 * byte)) & 0xFFu) << (8 * i);
+        return word;
+    }
+    // Byte `byte` of the entries of four codes.
+    static __device__ __forceinline__ uint32_t entries(uint32_t word, int byte)
+    {
+        // One nibble a code selects from eight bytes (with fewer mantissa bits, from the first of them).
+        constexpr uint32_t mantissa_bits = Format::mantissa_bits < 3 ? Format::mantissa_bits : 3;
+        uint32_t selector = word & (((1u << mantissa_bits) - 1u) * 0x01010101u);
+        selector = __byte_perm(selector | (selector >> 4), 0u, 0x4420);
+        const uint32_t lower = __byte_perm(table(0, byte), table(4, byte), selector);
+        if constexpr (Format::mantissa_bits < 4) {
+            return lower;
+        } else {
+            const uint32_t upper = __byte_perm(table(8, byte), table(12, byte), selector);
+            // A byte of ones where the fourth bit is set: the instruction can repeat a sign, __byte_perm() cannot.
+            uint32_t is_upper;
+            asm("prmt.b32 %0, %1, 0, 0xBA98;" : "=r"(is_upper) : "r"(word << 4));
+            return (upper & is_upper) | (lower & ~is_upper);
+        }
+    }
+};
 
 // A code of 8 bits to its value by one product: the code's fields, put where fp32 has its own, are the value times a
 // power of two, a denormal where the code is subnormal.

@@ -41,6 +41,13 @@ struct packed_codes {
         uint32_t& word = words[item / 4];
         word = item % 4 == 0 ? code : __byte_perm(word, code, item % 4 == 1 ? 0x7740 : item % 4 == 2 ? 0x7410 : 0x4210);
     }
+    // The same where the code is in the top byte of a word.
+    __device__ __forceinline__ void append_top(int item, uint32_t code)
+    {
+        uint32_t& word = words[item / 4];
+        if (item % 4 == 0) word = code >> 24;
+        else word = __byte_perm(word, code, item % 4 == 1 ? 0x7770 : item % 4 == 2 ? 0x7710 : 0x7210);
+    }
     // Replaces one 8-bit code that was set before.
     __device__ __forceinline__ void replace(int item, uint32_t code)
     {
@@ -53,8 +60,8 @@ namespace detail {
 
 // What one thread's items add to a statistic, by the fewest instructions: float maximum and minimum of magnitudes, which
 // skip NaN; or, for values that are never negative (Signed false), unsigned ones of bits, of which one instruction takes
-// two. Preconditions: no denormals. Zeros and infinities are not skipped: is_regular() says that there were none, else the
-// values must be observed again, one by one.
+// two. Preconditions: no denormals. Zeros and infinities are not skipped: where has_infinity() the values must be observed
+// again, one by one, and where has_zero() skip_zeros() must be called.
 template<bool NeedsAmin, bool Signed>
 struct quick_statistic {
     uint32_t amax_bits = 0;
@@ -71,7 +78,20 @@ struct quick_statistic {
             if constexpr (NeedsAmin) amin_bits = bits < amin_bits ? bits : amin_bits;
         }
     }
-    __device__ __forceinline__ bool is_regular() const { return amax_bits < 0x7F800000u && (!NeedsAmin || amin_bits != 0); }
+    __device__ __forceinline__ bool has_infinity() const { return amax_bits >= 0x7F800000u; }
+    __device__ __forceinline__ bool has_zero() const { return NeedsAmin && amin_bits == 0; }
+    // The smallest magnitude again, of the same values and zeros among them skipped.
+    template<unsigned Items>
+    __device__ __forceinline__ void skip_zeros(const float (&values)[Items])
+    {
+        uint32_t below = 0x7F800000u - 1u;  // one less than the smallest: zero becomes the largest
+        GESSO_UNROLL
+        for (unsigned i = 0; i < Items; ++i) {
+            const uint32_t bits = (Signed ? magnitude_bits(values[i]) : bits_of(values[i])) - 1u;
+            below = bits < below ? bits : below;
+        }
+        amin_bits = below + 1u;
+    }
     __device__ __forceinline__ auto known() const
     {
         if constexpr (NeedsAmin) return range_statistic{amax_bits, amin_bits};
@@ -79,16 +99,14 @@ struct quick_statistic {
     }
 };
 
-// item -> its random bits, for elements from 4 * block on. The hash that four items share is found where they ask for it, so
-// that no register holds it for longer.
-struct block_bits {
-    stochastic source;
-    uint64_t block;
+// item -> its random bits, for elements that share a hash: a product each.
+struct shared_hash_bits {
+    uint32_t hash;
+    uint32_t first_factor;
 
     __device__ __forceinline__ stochastic_bits operator()(int item) const
     {
-        return stochastic::draw(
-            source.hash_of_block(block + static_cast<uint32_t>(item / 4)), static_cast<uint32_t>(item % 4));
+        return {hash * (first_factor + static_cast<uint32_t>(item) * stochastic::factor_step)};
     }
 };
 // The same for elements from `first` on, wherever that is.
@@ -101,15 +119,41 @@ struct per_item_bits {
 struct no_bits {
     __device__ __forceinline__ stochastic_bits operator()(int) const { return {0u}; }
 };
-template<class Rounding>
-__device__ __forceinline__ no_bits bits_from(const Rounding&, index_t)
+// The random bits of a thread's items, the first of which is element `first`. One way for all alignments of 2^n items that
+// begin at a multiple of their number: they share a hash.
+template<int Items>
+constexpr bool shares_hash = Items <= stochastic::block_elements && (Items & (Items - 1)) == 0;
+template<int Items>
+__device__ __forceinline__ no_bits bits_from(const nearest_even&, index_t)
 {
     return {};
 }
-// `first` is a multiple of 4.
-__device__ __forceinline__ block_bits bits_from(const stochastic& source, index_t first)
+template<int Items>
+__device__ __forceinline__ auto bits_from(const stochastic& source, index_t first)
 {
-    return {source, static_cast<uint64_t>(first) >> 2};
+    if constexpr (shares_hash<Items>) {
+        const uint32_t hash = source.hash_of_block(static_cast<uint64_t>(first / stochastic::block_elements));
+        // All of a block's elements: its factors are constants.
+        if constexpr (Items == stochastic::block_elements) return shared_hash_bits{hash, stochastic::first_factor};
+        const uint32_t within = static_cast<uint32_t>(first) % static_cast<uint32_t>(stochastic::block_elements);
+        return shared_hash_bits{hash, stochastic::first_factor + stochastic::factor_step * within};
+    } else {
+        return per_item_bits{source, first};
+    }
+}
+
+// Are the values finite and above zero in magnitude, all of them?
+template<unsigned Items>
+__device__ __forceinline__ bool are_regular(const float (&values)[Items])
+{
+    float smallest = 1.0f;
+    float largest = 1.0f;
+    GESSO_UNROLL
+    for (unsigned i = 0; i < Items; ++i) {
+        smallest = fminf(smallest, fabsf(values[i]));
+        largest = values[i] == values[i] ? fmaxf(largest, fabsf(values[i])) : float_of(0x7F800000u);
+    }
+    return smallest > 0.0f && largest < float_of(0x7F800000u);
 }
 
 // A codec's arithmetic on the packed codes of one thread. Exact math here; hardware math in level/hardware_group.cuh.
@@ -159,9 +203,9 @@ struct packed_group<Codec, exact_math> {
     {
         decode_some<Signed, true, Items>(codes, 0, with, values);
     }
-    template<class Rounding, class Underflow, int Items, class Random>
+    template<class Rounding, class Underflow, bool Signed = true, int Items, class Random>
     static __device__ __forceinline__ void encode(const item_values<Items>& values, const writer& with,
-        packed_codes<format, Items>& codes, Random random, uint32_t settles = 0)
+        packed_codes<format, Items>& codes, Random random, uint32_t settles = 0, bool = false)
     {
         GESSO_UNROLL
         for (int i = 0; i < Items; ++i) {

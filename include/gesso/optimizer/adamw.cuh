@@ -28,10 +28,10 @@ GESSO_KERNEL void adamw_advance_kernel(adamw_device_state* device)
 
 template<class Policy, class Tile>
 GESSO_KERNEL void __launch_bounds__(Policy::block_threads, Tile::blocks_per_multiprocessor)
-    adamw_kernel(const typename Tile::tensor tensor, const adamw_device_state* device)
+    adamw_kernel(const typename Tile::tensor tensor, const uint32_t tiles, const adamw_device_state* device)
 {
     __shared__ typename Tile::storage shared;
-    Tile::run(tensor, static_cast<index_t>(blockIdx.x), device, shared);
+    Tile::run(tensor, {blockIdx.x, gridDim.x, tiles}, device, shared);
 }
 
 }  // namespace detail
@@ -61,8 +61,9 @@ cudaError_t adamw_step(const adamw_tensor<Parameter, Gradient, FirstCodec, Secon
     const index_t tiles = tile::tiles(tensor);
     if (tiles == 0) return cudaSuccess;
     if (!detail::fits_grid(tiles)) return cudaErrorInvalidValue;
+    const unsigned blocks = static_cast<unsigned>(detail::parts(tiles, tile::tiles_of_block(tiles)));
     detail::adamw_kernel<Policy, tile>
-        <<<static_cast<unsigned>(tiles), Policy::block_threads, 0, stream>>>(tensor, device);
+        <<<blocks, Policy::block_threads, 0, stream>>>(tensor, static_cast<uint32_t>(tiles), device);
     return cudaGetLastError();
 }
 

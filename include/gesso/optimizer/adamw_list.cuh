@@ -34,9 +34,9 @@ constexpr index_t norm_part = 8192;
 template<class Tensor>
 struct adamw_list {
     const Tensor* tensors = nullptr;
-    detail::part_index tiles;
+    detail::part_index blocks;  // that step a tensor
     detail::part_index norm_parts;
-    index_t tile_count = 0;
+    index_t block_count = 0;
     index_t norm_part_count = 0;
 };
 
@@ -57,13 +57,21 @@ public:
 
     adamw_list_layout(const tensor* tensors, index_t count) : tensors_(tensors), count_(count)
     {
-        for (index_t i = 0; i < count && checked_ == status::success; ++i) {
+        if (count < 0) checked_ = status::negative_count;
+        index_t tiles = 0;
+        for (index_t i = 0; i < count; ++i) {
             checked_ = check(tensors[i]);
-            if (checked_ != status::success) continue;
-            tile_count_ += tile::tiles(tensors[i]);
+            if (checked_ != status::success) return;
+            const index_t added = tile::tiles(tensors[i]);
+            if (!detail::fits_grid(added)) checked_ = status::negative_count;
+            tiles += added;
+        }
+        tiles_of_block_ = tile::tiles_of_block(tiles);
+        for (index_t i = 0; i < count; ++i) {
+            block_count_ += blocks(tensors[i]);
             norm_part_count_ += norm_parts(tensors[i]);
         }
-        if (count < 0 || tile_count_ > 0x7FFFFFFF) checked_ = status::negative_count;
+        if (!detail::fits_grid(block_count_)) checked_ = status::negative_count;
     }
 
     // success, or what is wrong with the first tensor that is not fit for a step.
@@ -82,7 +90,7 @@ public:
             written[i] = tensors_[i];
             if (written[i].number == 0) written[i].number = static_cast<uint32_t>(i);
         }
-        write_index(base, tiles_offset(), tile_hints_offset(), [](const tensor& of) { return tile::tiles(of); });
+        write_index(base, blocks_offset(), block_hints_offset(), [this](const tensor& of) { return blocks(of); });
         write_index(base, norm_offset(), norm_hints_offset(), norm_parts);
         return status::success;
     }
@@ -92,25 +100,26 @@ public:
         const unsigned char* base = static_cast<const unsigned char*>(device_memory);
         adamw_list<tensor> list;
         list.tensors = reinterpret_cast<const tensor*>(base);
-        list.tiles.first = reinterpret_cast<const index_t*>(base + tiles_offset());
-        list.tiles.hints = reinterpret_cast<const uint32_t*>(base + tile_hints_offset());
+        list.blocks.first = reinterpret_cast<const index_t*>(base + blocks_offset());
+        list.blocks.hints = reinterpret_cast<const uint32_t*>(base + block_hints_offset());
         list.norm_parts.first = reinterpret_cast<const index_t*>(base + norm_offset());
         list.norm_parts.hints = reinterpret_cast<const uint32_t*>(base + norm_hints_offset());
-        list.tile_count = tile_count_;
+        list.block_count = block_count_;
         list.norm_part_count = norm_part_count_;
         return list;
     }
 
 private:
+    index_t blocks(const tensor& of) const { return detail::parts(tile::tiles(of), tiles_of_block_); }
     static index_t norm_parts(const tensor& of) { return detail::parts(of.first_moment.count, detail::norm_part); }
     static index_t hint_bytes(index_t parts)
     {
         return detail::align_up(4 * detail::parts(parts, detail::part_index::parts_per_hint));
     }
     index_t first_bytes() const { return detail::align_up((count_ + 1) * static_cast<index_t>(sizeof(index_t))); }
-    index_t tiles_offset() const { return detail::align_up(count_ * static_cast<index_t>(sizeof(tensor))); }
-    index_t tile_hints_offset() const { return tiles_offset() + first_bytes(); }
-    index_t norm_offset() const { return tile_hints_offset() + hint_bytes(tile_count_); }
+    index_t blocks_offset() const { return detail::align_up(count_ * static_cast<index_t>(sizeof(tensor))); }
+    index_t block_hints_offset() const { return blocks_offset() + first_bytes(); }
+    index_t norm_offset() const { return block_hints_offset() + hint_bytes(block_count_); }
     index_t norm_hints_offset() const { return norm_offset() + first_bytes(); }
 
     template<class PartsOf>
@@ -132,7 +141,8 @@ private:
 
     const tensor* tensors_;
     index_t count_;
-    index_t tile_count_ = 0;
+    index_t tiles_of_block_ = 1;
+    index_t block_count_ = 0;
     index_t norm_part_count_ = 0;
     status checked_ = status::success;
 };
@@ -141,12 +151,17 @@ namespace detail {
 
 template<class Policy, class Tile>
 GESSO_KERNEL void __launch_bounds__(Policy::block_threads, Tile::blocks_per_multiprocessor)
-    adamw_list_kernel(const adamw_list<typename Tile::tensor> list, const adamw_device_state* device)
+    adamw_list_kernel(
+        const adamw_list<typename Tile::tensor> list, const adamw_device_state* device)
 {
     __shared__ typename Tile::storage shared;
-    const index_t tile = static_cast<index_t>(blockIdx.x);
-    const uint32_t number = list.tiles.tensor_of(tile);
-    Tile::run(list.tensors[number], tile - list.tiles.first[number], device, shared);
+    // A block steps one tensor.
+    const uint32_t block = blockIdx.x;
+    const uint32_t number = list.blocks.tensor_of(block);
+    const typename Tile::tensor& of = list.tensors[number];
+    const uint32_t first = static_cast<uint32_t>(list.blocks.first[number]);
+    const uint32_t next = static_cast<uint32_t>(list.blocks.first[number + 1]);
+    Tile::run(of, {block - first, next - first, static_cast<uint32_t>(Tile::tiles(of))}, device, shared);
 }
 
 // The sum over a block, in thread 0: fixed order.
@@ -217,10 +232,10 @@ cudaError_t adamw_step(const adamw_list<adamw_tensor<Parameter, Gradient, FirstC
     const adamw_device_state* device, cudaStream_t stream)
 {
     using tile = detail::adamw_tile<Policy, Parameter, Gradient, FirstCodec, SecondCodec>;
-    if (list.tile_count == 0) return cudaSuccess;
+    if (list.block_count == 0) return cudaSuccess;
     if (device == nullptr || list.tensors == nullptr) return cudaErrorInvalidValue;
     detail::adamw_list_kernel<Policy, tile>
-        <<<static_cast<unsigned>(list.tile_count), Policy::block_threads, 0, stream>>>(list, device);
+        <<<static_cast<unsigned>(list.block_count), Policy::block_threads, 0, stream>>>(list, device);
     return cudaGetLastError();
 }
 

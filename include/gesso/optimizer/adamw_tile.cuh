@@ -9,14 +9,14 @@ namespace gesso {
 
 namespace detail {
 
-// A tile of one tensor: what a block steps.
+// A tile of one tensor: what a block steps at a time.
 template<class Policy, class Parameter, class Gradient, class FirstCodec, class SecondCodec>
 struct adamw_tile {
-    static constexpr int items = items_of<Policy, FirstCodec, SecondCodec, static_cast<int>(sizeof(Parameter) + sizeof(Gradient))>();
+    static constexpr int items = items_of<Policy, Parameter, Gradient, FirstCodec, SecondCodec>();
     static constexpr index_t elements = index_t{items} * Policy::block_threads;
     using tensor = adamw_tensor<Parameter, Gradient, FirstCodec, SecondCodec>;
-    using first = moment_tile<FirstCodec, Policy, items>;
-    using second = moment_tile<SecondCodec, Policy, items>;
+    using first = moment_tile<FirstCodec, Policy, items, true>;
+    using second = moment_tile<SecondCodec, Policy, items, false>;
 
     static constexpr index_t large_size = first::group_size > second::group_size ? first::group_size : second::group_size;
     static constexpr index_t small_size = first::group_size > second::group_size ? second::group_size : first::group_size;
@@ -26,19 +26,13 @@ struct adamw_tile {
     static_assert(large_size % small_size == 0 && (small_size == large_size || padded(small_size) == small_size),
         "gesso::adamw_step: the smaller of two group sizes must be a power of two that divides the larger");
 
-    // As many as registers allow without spilling: 72 a thread for 16 items of expanded E4M3 to nearest, 64 for 8, and
-    // more for random bits and for formats that are converted by arithmetic.
+    static constexpr bool bends = FirstCodec::has_exponent || SecondCodec::has_exponent;
+    // As many as registers allow without spilling: 80 a thread, and more for random bits and for reductions of a block.
     static constexpr bool is_exact = standard::is_same_v<typename Policy::math, exact_math>;
     static constexpr bool is_random = standard::is_same_v<typename Policy::first_rounding, stochastic>
                                    || standard::is_same_v<typename Policy::second_rounding, stochastic>
                                    || standard::is_same_v<typename Policy::parameter_rounding, stochastic>;
-    static constexpr bool is_light = FirstCodec::has_exponent && SecondCodec::has_exponent && !is_random
-                                  && hardware_format<typename FirstCodec::format> != converts_as::nothing
-                                  && hardware_format<typename SecondCodec::format> != converts_as::nothing;
-    static constexpr int blocks_per_multiprocessor =
-        is_exact ? 1
-                 : (items > 8 ? (is_light ? 7 : is_random || padded_size > 32 * items ? 5 : 6) : (is_light ? 8 : 6)) * 128
-                       / Policy::block_threads;
+    static constexpr int blocks_per_multiprocessor = is_exact ? 1 : (padded_size > 32 * items ? 4 : is_random ? 5 : 6) * 128 / Policy::block_threads;
 
     // Edges take fewer elements a thread, as few as the largest group allows: their code must not cost the others registers.
     static constexpr int edge_items = static_cast<int>(
@@ -47,8 +41,14 @@ struct adamw_tile {
     using edge_threads = adamw_threads<Policy, Parameter, Gradient, FirstCodec, SecondCodec, edge_items>;
 
     union storage {
-        typename whole_threads::storage whole;
-        typename edge_threads::storage edge;
+        struct {
+            typename whole_threads::stage stages[2];
+            typename whole_threads::storage reduction;
+        } whole;
+        struct {
+            typename edge_threads::stage stage;
+            typename edge_threads::storage reduction;
+        } edge;
     };
 
     // How many tiles a tensor has.
@@ -58,28 +58,94 @@ struct adamw_tile {
         return is_direct(groups) ? parts(groups.count, elements) : parts(groups.groups() * padded_size, elements);
     }
 
-    // All threads of the block, one tile.
+    // How many tiles a block takes of a tensor, or a list, that has so many. Each is asked for while the one before it is
+    // worked on, so several hide the latency of memory; but work that is light has little to hide, and the more blocks there
+    // are, the better multiprocessors of unlike speed share them: measured, see docs/benchmarks.md.
+    static constexpr index_t most_tiles_of_block = bends && sizeof(Parameter) < 4 ? 8 : 2;
+    static GESSO_HOST_DEVICE index_t tiles_of_block(index_t all_tiles)
+    {
+        const index_t shared_by_all = all_tiles / 1024;
+        return shared_by_all < 1 ? 1 : smaller(shared_by_all, most_tiles_of_block);
+    }
+    // The blocks that share a tensor, and which of them this is: it takes tiles block, block + blocks and so on. What is under
+    // way at a time then lies together, as memory likes it.
+    struct share {
+        uint32_t block;
+        uint32_t blocks;
+        uint32_t tiles;
+    };
+
+    // All threads of the block: its share of a tensor.
     static __device__ __forceinline__ void run(
-        const tensor& of, index_t tile, const adamw_device_state* device, storage& shared)
+        const tensor& of, const share& mine, const adamw_device_state* device, storage& shared)
     {
         const flat_groups groups = large_groups(of);
-        const index_t begin = tile * elements;
-        if (is_direct(groups) && begin + elements <= groups.count && is_aligned(of)) {
-            whole_threads::template step<true>(
-                of, begin, threadIdx.x * static_cast<uint32_t>(items), items, device, shared.whole);
-        } else {
+        uint32_t tile = mine.block;
+        // Only a tensor's last tile is not whole, where any is.
+        if constexpr (!is_exact && whole_threads::can_copy) {
+            if (is_direct(groups) && is_aligned(of) && tile < whole_tiles(of)) {
+                if (!run_whole(of, tile, mine, device, shared)) return;
+            }
+        }
+        if (tile >= mine.tiles) return;
+        const adamw_device_state::launch_scalars launch = load_launch(device);
+        if (launch.is_active == 0) return;
+        for (; tile < mine.tiles; tile += mine.blocks) {
+            const index_t begin = tile * elements;
             for (index_t part = begin; part < begin + elements; part += edge_items * Policy::block_threads) {
-                run_edge(of, groups, part + static_cast<index_t>(threadIdx.x) * edge_items, device, shared.edge);
-                __syncthreads();  // before the storage is used again
+                __syncthreads();  // the storage was used before
+                run_edge(of, groups, part + static_cast<index_t>(threadIdx.x) * edge_items, launch, shared);
             }
         }
     }
 
 private:
+    static __device__ __forceinline__ adamw_device_state::launch_scalars load_launch(const adamw_device_state* device)
+    {
+        struct vectors {
+            uint4 all[3];
+        };
+        return __builtin_bit_cast(adamw_device_state::launch_scalars, *reinterpret_cast<const vectors*>(&device->launch));
+    }
+
+    static __device__ __forceinline__ adamw_factors<typename Policy::math> factors_of(
+        const adamw_device_state::launch_scalars& launch, const tensor& of)
+    {
+        return adamw_factors<typename Policy::math>::of(
+            launch.scalars, rates_of(launch.scalars, of.learning_rate_scale, of.weight_decay_scale));
+    }
+
+    // Whole tiles from `tile` on, each asked for while the one before it is worked on. Is the step active?
+    static __device__ __forceinline__ bool run_whole(
+        const tensor& of, uint32_t& tile, const share& mine, const adamw_device_state* device, storage& shared)
+    {
+        using threads = whole_threads;
+        const auto place_of = [](uint32_t number) {
+            return typename threads::template place<true>{
+                number * elements, threadIdx.x * static_cast<uint32_t>(items), items};
+        };
+        uint32_t stage = 0;
+        typename threads::group_bytes next = threads::fetch(of, place_of(tile), shared.whole.stages[stage]);
+        const adamw_device_state::launch_scalars launch = load_launch(device);
+        const typename threads::factors with = factors_of(launch, of);
+        for (; tile < whole_tiles(of); tile += mine.blocks, stage ^= 1u) {
+            const typename threads::group_bytes bytes = next;
+            wait_for_copies();
+            if (launch.is_active == 0) return false;
+            __syncwarp();
+            if (tile + mine.blocks < whole_tiles(of)) {
+                next = threads::fetch(of, place_of(tile + mine.blocks), shared.whole.stages[stage ^ 1u]);
+            }
+            threads::step(
+                of, place_of(tile), shared.whole.stages[stage], bytes, with, launch.source, shared.whole.reduction);
+        }
+        return true;
+    }
+
     // A thread's elements from a position on, one by one. Groups that end early (at a row's end, or of a size that is no
     // power of two) are padded to one: there a position is not an element.
     static __device__ __forceinline__ void run_edge(const tensor& of, const flat_groups& groups, index_t position,
-        const adamw_device_state* device, typename edge_threads::storage& shared)
+        const adamw_device_state::launch_scalars& launch, storage& shared)
     {
         index_t element = position;
         index_t end = groups.count;
@@ -91,9 +157,17 @@ private:
         }
         const index_t left = end - element;
         const int valid = static_cast<int>(left < 0 ? 0 : left < edge_items ? left : edge_items);
-        edge_threads::template step<false>(of, valid > 0 ? element : 0, 0u, valid, device, shared);
+        const typename edge_threads::template place<false> at{valid > 0 ? element : 0, 0u, valid};
+        const typename edge_threads::group_bytes bytes =
+            edge_threads::fetch(of, at, shared.edge.stage);
+        edge_threads::step(
+            of, at, shared.edge.stage, bytes, factors_of(launch, of), launch.source, shared.edge.reduction);
     }
 
+    static __device__ __forceinline__ uint32_t whole_tiles(const tensor& of)
+    {
+        return static_cast<uint32_t>(static_cast<uint64_t>(of.first_moment.count) / static_cast<uint64_t>(elements));
+    }
     static GESSO_HOST_DEVICE flat_groups large_groups(const tensor& of)
     {
         return {of.first_moment.first, of.first_moment.count, of.first_moment.row_length, large_size};
@@ -108,7 +182,7 @@ private:
         const auto address = [](const void* pointer) { return reinterpret_cast<uint64_t>(pointer); };
         const uint64_t together = address(of.parameters) | address(of.gradients) | address(of.first_moment.codes)
                                 | address(of.second_moment.codes);
-        return together % 16 == 0 && of.first_moment.first % 4 == 0;  // random bits come four by four
+        return together % 16 == 0 && of.first_moment.first % stochastic::block_elements == 0;
     }
 };
 
