@@ -54,7 +54,7 @@ struct tile_quantizer {
     static constexpr int architecture = 900;
 #endif
     static constexpr bool has_many_scales = height != 0 && width != 0 && same_rows * same_columns < 8;
-    static constexpr bool is_light = From == scales_from::memory && !reads_scales && sizeof(T) == 2
+    static constexpr bool is_light = panels == 1 && From == scales_from::memory && !reads_scales && sizeof(T) == 2
                                      && architecture == 900 && hardware_format<format> != converts_as::nothing;
     static constexpr int registers = has_many_scales ? 120
                                      : is_light      ? 48
