@@ -177,6 +177,9 @@ void check_codec(double relative_bias, double bias)
                 if (double{value} - low < 0.05 * (high - low) || high - double{value} < 0.05 * (high - low))
                     continue;
                 if (high - low < 0x1p-16 * high) continue;
+                // Hardware math knows of a group that none of its elements is bent below the normal range.
+                const bool is_of_the_group = value >= float_of(known.amin_bits);
+                if (standard::is_same_v<Math, hardware_math> && !is_of_the_group) continue;
                 CAPTURE(code);
                 CAPTURE(part);
                 check_share(counted<counts>([&](counts* all) {

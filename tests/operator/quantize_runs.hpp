@@ -181,7 +181,7 @@ struct quantizer_run {
     static typename compressed_memory<Codec>::placement placed(bool is_strided, gesso::scale_order order)
     {
         if (!is_strided) return {0, 0, 0, order};
-        return {5, order == gesso::scale_order::cublaslt ? 4 : 3, 3, order};
+        return {5, order == gesso::scale_order::cublaslt ? 4 : 3, 3 * sizeof(typename Codec::code_type), order};
     }
     quantizer_run(shape size, bool is_strided, gesso::scale_order order = gesso::scale_order::row_major)
         : values(size.rows, size.columns, is_strided ? size.columns + 3 : 0, is_strided ? sizeof(value_type) : 0)

@@ -32,21 +32,22 @@ constexpr std::uint64_t seed = 0x0123456789ABCDEFu;
 // How a tensor is cut into blocks and threads.
 namespace support {
 
-template<int BlockThreads, int Items>
+template<int BlockThreads, int Items, int Tiles = 0>
 struct cut_policy : hardware_policy<gesso::nearest_even, gesso::stochastic, gesso::stochastic> {
     static constexpr int block_threads = BlockThreads;
     static constexpr int items_per_thread = Items;
+    static constexpr int tiles_per_block = Tiles;
 };
 
 }  // namespace support
 
 namespace {
 
-template<class Policy>
+template<class Policy, class Pair = support::pair_expanded>
 std::uint64_t hash_of_run(const device_shape& shape, const std::vector<std::vector<bf16>>& gradients,
     const std::vector<std::size_t>& cuts = {})
 {
-    device_training<bf16, bf16, support::pair_expanded> device(
+    device_training<bf16, bf16, Pair> device(
         shape, generator::normal_values(static_cast<std::size_t>(shape.count), 0.5, 3));
     device_steps state(configuration(1e-2, 0.1), seed);
     for (const auto& values : gradients) {
@@ -118,6 +119,23 @@ TEST_CASE("R06 one hash over 3 grids, any alignment and any cut")
     CHECK(hash_of_run<support::cut_policy<128, 16>>(shape, gradients, {128, 2048, 2176, 4992}) == hash);
     CHECK(hash_of_run<support::cut_policy<128, 16>>({static_cast<index_t>(count), 0, 0, 1, 1, 1}, gradients)
           == hash);
+}
+
+TEST_CASE("R06 one hash however many tiles a block takes, groups of a warp and of a block")
+{
+    const std::size_t count = support::size_of_run<std::size_t>(300007, 9003);
+    const device_shape shape{static_cast<index_t>(count), 0, 0};
+    const auto gradients = gradients_of_run(count, 4);
+    using one = support::cut_policy<128, 16, 1>;
+    using three = support::cut_policy<128, 16, 3>;
+    using all = support::cut_policy<128, 16, 1000>;
+    const std::uint64_t hash = hash_of_run<one>(shape, gradients);
+    CHECK(hash_of_run<three>(shape, gradients) == hash);
+    CHECK(hash_of_run<all>(shape, gradients) == hash);
+    using block_and_warp = support::pair_sizes<gesso::e4m3, 2048, 32>;
+    const std::uint64_t other_hash = hash_of_run<one, block_and_warp>(shape, gradients);
+    CHECK(hash_of_run<three, block_and_warp>(shape, gradients) == other_hash);
+    CHECK(hash_of_run<all, block_and_warp>(shape, gradients) == other_hash);
 }
 
 namespace {

@@ -275,7 +275,7 @@ private:
         index_t first, const place& at, bool is_whole)
     {
         codes_type codes;
-        const bool regular = are_regular(values);
+        const bool regular = are_regular<format>(values);
         const index_t global = first + at.element;
         if constexpr (standard::is_same_v<Rounding, stochastic>) {
             // Neighbours share a hash, where they lie as the hash counts.

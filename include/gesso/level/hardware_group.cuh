@@ -126,7 +126,7 @@ private:
     template<bool Signed>
     static __device__ __forceinline__ bool is_above_subnormals(float value, const writer& with)
     {
-        const bool is_regular = (Signed ? fabsf(value) : value) > 0.0f;
+        const bool is_regular = (Signed && format::sign_bits == 1 ? fabsf(value) : value) > 0.0f;
         return is_regular && (!with.reaches_subnormals || fabsf(bent<Signed>(value, with)) >= format::min_normal());
     }
 

@@ -142,16 +142,18 @@ __device__ __forceinline__ auto bits_from(const stochastic& source, index_t firs
     }
 }
 
-// Are the values finite and above zero in magnitude, all of them?
-template<unsigned Items>
+// Are all values numbers that have a code in the normal range of Format's groups: finite, not zero, and not below zero where
+// it has no sign?
+template<class Format, unsigned Items>
 __device__ __forceinline__ bool are_regular(const float (&values)[Items])
 {
     float smallest = 1.0f;
     float largest = 1.0f;
     GESSO_UNROLL
     for (unsigned i = 0; i < Items; ++i) {
-        smallest = fminf(smallest, fabsf(values[i]));
-        largest = values[i] == values[i] ? fmaxf(largest, fabsf(values[i])) : float_of(0x7F800000u);
+        const float magnitude = fabsf(values[i]);
+        smallest = fminf(smallest, Format::sign_bits == 0 ? values[i] : magnitude);
+        largest = values[i] == values[i] ? fmaxf(largest, magnitude) : float_of(0x7F800000u);
     }
     return smallest > 0.0f && largest < float_of(0x7F800000u);
 }

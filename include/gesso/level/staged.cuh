@@ -10,6 +10,29 @@ namespace gesso {
 
 namespace detail {
 
+// Starts the copy of a vector of 4, 8 or 16 bytes into shared memory; before sm_80 it is done at once.
+template<class Vector>
+__device__ __forceinline__ void copy_vector(const unsigned char* from, unsigned char* to)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    const uint32_t target = static_cast<uint32_t>(__cvta_generic_to_shared(to));
+    if constexpr (sizeof(Vector) == 16) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target), "l"(from) : "memory");
+    } else {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(target), "l"(from), "n"(sizeof(Vector)) : "memory");
+    }
+#else
+    *reinterpret_cast<Vector*>(to) = *reinterpret_cast<const Vector*>(from);
+#endif
+}
+// Until this thread's copies have arrived.
+__device__ __forceinline__ void wait_for_copies()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
 // Items contiguous elements of each of Threads threads, in shared memory. A warp copies for its own lanes only: what
 // copy_in() brought is there after wait_for_copies(), and a __syncwarp() must lie between a lane's use of its elements and
 // copies of the others, either way. Aligned global addresses to 16 bytes, or to what a thread holds where that is less.
@@ -29,18 +52,11 @@ struct staged_items {
     {
         static_assert(can_copy);
         const unsigned char* source = reinterpret_cast<const unsigned char*>(from) + warp_offset() + lane() * vector_bytes;
-        const uint32_t target = static_cast<uint32_t>(__cvta_generic_to_shared(memory + warp_offset() + swizzled_lane()));
+        unsigned char* target = memory + warp_offset() + swizzled_lane();
         GESSO_UNROLL
         for (uint32_t i = 0; i < vectors; ++i) {
             const uint32_t distance = i * 32 * vector_bytes;
-            if constexpr (vector_bytes == 16) {
-                asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target + distance), "l"(source + distance)
-                             : "memory");
-            } else {
-                asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(target + distance), "l"(source + distance),
-                    "n"(vector_bytes)
-                    : "memory");
-            }
+            copy_vector<vector>(source + distance, target + distance);
         }
     }
     // The warp's elements to `to`, which is the block's first.
@@ -155,9 +171,6 @@ private:
         }
     }
 };
-
-// Until this thread's copies have arrived.
-__device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 }  // namespace detail
 

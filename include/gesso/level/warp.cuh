@@ -63,15 +63,17 @@ struct register_codec {
     }
     static __device__ __forceinline__ uint8_t exponent_code(const writer& with) { return group::exponent_code(with); }
 
-    // values to codes. rounding: nearest_even, or stochastic{seed, step} with the index of values[0] in the whole tensor,
-    // a multiple of ItemsPerThread (of anything, where that is no power of two up to 16). In hardware math a denormal counts as zero and an infinity must have been made NaN.
+    // values to codes; they are of the group that `with` was fitted to. rounding: nearest_even, or stochastic{seed, step} with
+    // the index of values[0] in the whole tensor, a multiple of ItemsPerThread (of anything, where that is no power of two up
+    // to 16). In hardware math a denormal counts as zero and an infinity must have been made NaN.
     template<class Rounding = nearest_even, class Underflow = gradual>
     static __device__ __forceinline__ codes encode(const values_type& values, const writer& with,
         const Rounding& rounding = {}, Underflow = {}, index_t first_element = 0)
     {
         codes result;
         group::template encode<Rounding, Underflow>(values, with, result,
-            bits_from<ItemsPerThread>(rounding, first_element), 0u, are_regular(values));
+            bits_from<ItemsPerThread>(rounding, first_element), 0u,
+            are_regular<typename Codec::format>(values));
         return result;
     }
 

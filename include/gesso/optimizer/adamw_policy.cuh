@@ -25,6 +25,9 @@ struct adamw_policy {
     // Exact arithmetic is long: few elements a thread keep it in registers.
     static constexpr int items_per_thread = is_exact ? 4 : 16;
     static constexpr int block_threads = is_exact ? 512 : 128;
+    // Tiles of block_threads * items_per_thread elements that a block takes, one after the other; 0: what was measured to be
+    // good.
+    static constexpr int tiles_per_block = 0;
 };
 // For beta2 up to 0.98.
 template<class Math = hardware_math>

@@ -32,7 +32,8 @@ struct adamw_tile {
     static constexpr bool is_random = standard::is_same_v<typename Policy::first_rounding, stochastic>
                                    || standard::is_same_v<typename Policy::second_rounding, stochastic>
                                    || standard::is_same_v<typename Policy::parameter_rounding, stochastic>;
-    static constexpr int blocks_per_multiprocessor = is_exact ? 1 : (padded_size > 32 * items ? 4 : is_random ? 5 : 6) * 128 / Policy::block_threads;
+    static constexpr int blocks_of_128 = padded_size > 32 * items ? 4 : is_random ? 5 : 6;
+    static constexpr int blocks_per_multiprocessor = is_exact ? 1 : blocks_of_128 * 128 / Policy::block_threads;
 
     // Edges take fewer elements a thread, as few as the largest group allows: their code must not cost the others registers.
     static constexpr int edge_items = static_cast<int>(
@@ -64,6 +65,7 @@ struct adamw_tile {
     static constexpr index_t most_tiles_of_block = bends && sizeof(Parameter) < 4 ? 8 : 2;
     static GESSO_HOST_DEVICE index_t tiles_of_block(index_t all_tiles)
     {
+        if (Policy::tiles_per_block > 0) return Policy::tiles_per_block;
         const index_t shared_by_all = all_tiles / 1024;
         return shared_by_all < 1 ? 1 : smaller(shared_by_all, most_tiles_of_block);
     }
@@ -138,6 +140,8 @@ private:
             }
             threads::step(
                 of, place_of(tile), shared.whole.stages[stage], bytes, with, launch.source, shared.whole.reduction);
+            // Where both moments are reduced by the block, the barrier of one protects the storage of the other.
+            if constexpr ((threads::first::lanes > 32) != (threads::second::lanes > 32)) __syncthreads();
         }
         return true;
     }
