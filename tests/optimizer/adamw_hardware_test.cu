@@ -136,6 +136,8 @@ void compare_later_step(const device_shape& shape)
         const support::code_difference apart = support::difference(got, wanted);
         CAPTURE(apart.codes);
         CAPTURE(apart.exponents);
+        MESSAGE("of ", got.codes.size(), " codes apart: ", apart.codes, "; of ", got.exponents.size(),
+            " exponents apart: ", apart.exponents);
         CHECK(static_cast<double>(apart.codes) <= 5e-3 * static_cast<double>(count));
         CHECK(static_cast<double>(apart.exponents) <= 5e-3 * static_cast<double>(got.exponents.size()));
         std::vector<float> got_scales, wanted_scales;
