@@ -15,7 +15,8 @@ namespace gesso {
 namespace detail {
 
 // The elements of a matrix in memory, or of its transpose, and the index of each in the matrix itself: random bits go by
-// that index, whichever way the elements are walked.
+// that index, whichever way the elements are walked. What only reads takes any grid with load() and index(): elements may
+// also be computed as they are asked for (operator/host_sinks.hpp).
 template<class T>
 struct element_grid {
     T* data;
@@ -24,6 +25,7 @@ struct element_grid {
     index_t row_index_step, column_index_step;
 
     T& at(index_t row, index_t column) const { return data[row * row_step + column * column_step]; }
+    float load(index_t row, index_t column) const { return element<standard::remove_const_t<T>>::load(at(row, column)); }
     index_t index(index_t row, index_t column) const { return row * row_index_step + column * column_index_step; }
     element_grid transposed() const
     {
@@ -65,12 +67,12 @@ void each_tile(const tile_grid& tiles, Act act)
 }
 
 // The statistic of a tile's elements.
-template<class Statistic, class T, class Nan>
-Statistic observe_tile(const element_grid<T>& values, const tile_range& within, const Nan& nan)
+template<class Statistic, class Grid, class Nan>
+Statistic observe_tile(const Grid& values, const tile_range& within, const Nan& nan)
 {
     Statistic known;
     within.each_element([&](index_t row, index_t column) {
-        nan.observe(known, element<standard::remove_const_t<T>>::load(values.at(row, column)));
+        nan.observe(known, values.load(row, column));
     });
     return known;
 }
@@ -91,16 +93,16 @@ void clear_scale_padding(const compressed_matrix<Codec>& to)
 // The codec's verbs on all tiles of a matrix. Preconditions: the views were checked and have the grid's shape.
 template<class Codec>
 struct host_tiles {
-    template<class T, class Rounding, class Underflow>
-    static void encode(const element_grid<T>& values, const compressed_matrix<Codec>& to, const Rounding& rounding,
+    template<class Grid, class Rounding, class Underflow>
+    static void encode(const Grid& values, const compressed_matrix<Codec>& to, const Rounding& rounding,
         Underflow underflow)
     {
         each_tile(to.tiles(), [&](index_t tile_row, index_t tile_column, const tile_range& within) {
             encode_tile(values, within, to.load(tile_row, tile_column), to, rounding, underflow);
         });
     }
-    template<class T, class Rounding, class Underflow, class Nan>
-    static void compress(const element_grid<T>& values, const compressed_matrix<Codec>& to, const Rounding& rounding,
+    template<class Grid, class Rounding, class Underflow, class Nan>
+    static void compress(const Grid& values, const compressed_matrix<Codec>& to, const Rounding& rounding,
         Underflow underflow, const Nan& nan)
     {
         each_tile(to.tiles(), [&](index_t tile_row, index_t tile_column, const tile_range& within) {
@@ -122,15 +124,14 @@ struct host_tiles {
     }
 
 private:
-    template<class T, class Rounding, class Underflow>
-    static void encode_tile(const element_grid<T>& values, const tile_range& within,
+    template<class Grid, class Rounding, class Underflow>
+    static void encode_tile(const Grid& values, const tile_range& within,
         const typename Codec::parameters& with, const compressed_matrix<Codec>& to, const Rounding& rounding,
         Underflow underflow)
     {
         within.each_element([&](index_t row, index_t column) {
-            to.codes[row * to.stride + column] =
-                Codec::encode(element<standard::remove_const_t<T>>::load(values.at(row, column)), with,
-                    rounding_at(rounding, values.index(row, column)), underflow);
+            to.codes[row * to.stride + column] = Codec::encode(
+                values.load(row, column), with, rounding_at(rounding, values.index(row, column)), underflow);
         });
     }
 };

@@ -1,24 +1,10 @@
 // Copyright 2026 The Gesso authors. Licensed under the Apache License, Version 2.0.
 //
-// Operators by rows: RMSNorm and LayerNorm, forward and backward. Here the arithmetic, for host and device alike, and the
-// host level; operator/norm.cuh runs the same structs on a stream.
-//
-// An operator by rows takes sums over a row first, in one or two stages, and then maps the numbers of an element:
-//
-//   inputs, outputs   numbers of an element, in and out
-//   parameters        numbers of a column that it reads (a weight, a bias); 0 is valid
-//   row_values        numbers of a row: the first `given` are read, each stage adds its own; the first `saved` are written
-//   stages, sums      how often a row is summed, and how many sums at once
-//   column_sums       sums over all rows that it leaves (weight gradients); 0 is valid
-//   accumulate<Stage>(in, parameters, row, sums)     adds an element to the sums of a stage
-//   finish<Stage>(sums, columns, epsilon, row)       the row values that these sums make
-//   apply(in, parameters, row, out)                  an element's outputs
-//   contribute(in, parameters, row, column)          adds an element to the sums of its column
-//
-// An array of no numbers has one that means nothing. Sums are fp32, in an order that depends on the shape alone.
+// RMSNorm and LayerNorm, forward and backward. Here the arithmetic, for host and device alike, and the host level;
+// operator/norm.cuh runs the same structs on a stream. What the members mean: operator/by_rows.hpp.
 #pragma once
 
-#include <gesso/operator/pointwise.hpp>
+#include <gesso/operator/by_rows.hpp>
 
 namespace gesso {
 
@@ -192,39 +178,87 @@ private:
     }
 };
 
-// What an operator by rows reads and writes beside its matrices, in memory of the side that runs it.
-//   parameters   (columns) each, all of one element type (fp32 weights with bf16 activations are computed in fp32)
-//   given        (rows) each: row values that a forward pass saved
-//   saved        (rows) each: row values that are written; null: not wanted
-//   column_sums  (columns) each, fp32: weight gradients, written, not added to; the order of the sum depends on the shape
-//                alone
-template<class Operator, class Parameter>
-struct row_memory {
-    const Parameter* parameters[detail::at_least_one(Operator::parameters)] = {};
-    const float* given[detail::at_least_one(Operator::given)] = {};
-    float* saved[detail::at_least_one(Operator::saved)] = {};
-    float* column_sums[detail::at_least_one(Operator::column_sums)] = {};
-    float epsilon = 0.0f;
-};
-
-namespace detail {
-
-// An epsilon is a number from zero up; nothing that is needed is missing.
-template<class Operator, class Parameter>
-constexpr GESSO_HOST_DEVICE status check_row_memory(const extent& of, const row_memory<Operator, Parameter>& memory)
+// row_memory by the names that the norms have for its parts.
+template<class Weight>
+GESSO_HOST_DEVICE row_memory<rms_norm, Weight> rms_norm_memory(const Weight* weight, float epsilon, float* rstd)
 {
-    if (!is_finite(memory.epsilon) || (bits_of(memory.epsilon) >> 31) != 0) return status::invalid_configuration;
-    bool missing = false;
-    if (of.columns != 0) {
-        for (int i = 0; i < Operator::parameters; ++i) missing = missing || memory.parameters[i] == nullptr;
-        for (int i = 0; i < Operator::column_sums; ++i) missing = missing || memory.column_sums[i] == nullptr;
-    }
-    if (!of.is_empty()) {
-        for (int i = 0; i < Operator::given; ++i) missing = missing || memory.given[i] == nullptr;
-    }
-    return missing ? status::null_pointer : status::success;
+    return {{weight}, {}, {rstd}, {}, epsilon};
+}
+template<class Weight>
+GESSO_HOST_DEVICE row_memory<rms_norm_backward, Weight> rms_norm_backward_memory(
+    const Weight* weight, const float* rstd, float* dweight)
+{
+    return {{weight}, {rstd}, {}, {dweight}, 0.0f};
+}
+template<class Weight>
+GESSO_HOST_DEVICE row_memory<layer_norm<true>, Weight> layer_norm_memory(
+    const Weight* weight, const Weight* bias, float epsilon, float* mean, float* rstd)
+{
+    return {{weight, bias}, {}, {mean, rstd}, {}, epsilon};
+}
+GESSO_HOST_DEVICE inline row_memory<layer_norm<false>, float> layer_norm_memory(float epsilon, float* mean, float* rstd)
+{
+    return {{}, {}, {mean, rstd}, {}, epsilon};
+}
+template<class Weight>
+GESSO_HOST_DEVICE row_memory<layer_norm_backward<true>, Weight> layer_norm_backward_memory(
+    const Weight* weight, const float* mean, const float* rstd, float* dweight, float* dbias)
+{
+    return {{weight}, {mean, rstd}, {}, {dweight, dbias}, 0.0f};
+}
+GESSO_HOST_DEVICE inline row_memory<layer_norm_backward<false>, float> layer_norm_backward_memory(
+    const float* mean, const float* rstd)
+{
+    return {{}, {mean, rstd}, {}, {}, 0.0f};
 }
 
-}  // namespace detail
+// NVRTC compiles device code alone: what follows is the host level.
+#if !defined(__CUDACC_RTC__)
+
+// y = x rstd w, each (rows, columns); weight (columns) of any element type; rstd (rows) is saved for backward, null: not
+// wanted. x is a source and y a sink (operator/operands.hpp). Errors as of host_by_rows; bounds in docs/numerics.md.
+// Source: RMSNorm (arXiv 1910.07467); COAT, section 5: x in 1x16 codes, y per tensor with its transpose.
+template<class Source, class Weight, class Sink>
+[[nodiscard]] status host_rms_norm(const Source& x, const Weight* weight, float epsilon, const Sink& y, float* rstd)
+{
+    return host_by_rows(sources_of(x), rms_norm_memory(weight, epsilon, rstd), sinks_of(y));
+}
+// dx (rows, columns) and dweight (columns, fp32) from x, dy and what the forward pass saved. The weight gradient is
+// written, not added to, and is the same in every run.
+template<class Source, class Weight, class Gradient, class Sink>
+[[nodiscard]] status host_rms_norm_backward(
+    const Source& x, const Weight* weight, const float* rstd, const Gradient& dy, const Sink& dx, float* dweight)
+{
+    return host_by_rows(sources_of(x, dy), rms_norm_backward_memory(weight, rstd, dweight), sinks_of(dx));
+}
+
+// y = (x - mean) rstd w + b, or without w and b; mean and rstd (rows) are saved. Source: LayerNorm (arXiv 1607.06450); the
+// form without parameters is OLMo's.
+template<class Source, class Weight, class Sink>
+[[nodiscard]] status host_layer_norm(
+    const Source& x, const Weight* weight, const Weight* bias, float epsilon, const Sink& y, float* mean, float* rstd)
+{
+    return host_by_rows(sources_of(x), layer_norm_memory(weight, bias, epsilon, mean, rstd), sinks_of(y));
+}
+template<class Source, class Sink>
+[[nodiscard]] status host_layer_norm(const Source& x, float epsilon, const Sink& y, float* mean, float* rstd)
+{
+    return host_by_rows(sources_of(x), layer_norm_memory(epsilon, mean, rstd), sinks_of(y));
+}
+template<class Source, class Weight, class Gradient, class Sink>
+[[nodiscard]] status host_layer_norm_backward(const Source& x, const Weight* weight, const float* mean,
+    const float* rstd, const Gradient& dy, const Sink& dx, float* dweight, float* dbias)
+{
+    const auto memory = layer_norm_backward_memory(weight, mean, rstd, dweight, dbias);
+    return host_by_rows(sources_of(x, dy), memory, sinks_of(dx));
+}
+template<class Source, class Gradient, class Sink>
+[[nodiscard]] status host_layer_norm_backward(
+    const Source& x, const float* mean, const float* rstd, const Gradient& dy, const Sink& dx)
+{
+    return host_by_rows(sources_of(x, dy), layer_norm_backward_memory(mean, rstd), sinks_of(dx));
+}
+
+#endif
 
 }  // namespace gesso

@@ -10,6 +10,12 @@
 
 namespace gesso {
 
+// The paper's formats: 1x16 with a bf16 scale where the consumer is not linear, per tensor where it is a matrix product;
+// E4M3 forward, E5M2 for gradients.
+using elementwise_codec = codec<e4m3, identity, per_tile<1, 16>, bfloat16>;
+using product_codec = codec<e4m3, identity, per_tensor>;
+using gradient_codec = codec<e5m2, identity, per_tensor>;
+
 // Views in a row. `first` and `rest` rather than a standard tuple, which device code has not.
 template<class... Views>
 struct source_pack {
@@ -88,6 +94,16 @@ constexpr GESSO_HOST_DEVICE sink_pack<First, Rest...> sinks_of(const First& firs
 }
 
 namespace detail {
+
+// As many views as the operator has inputs and outputs?
+template<class Operator, class Sources, class Sinks>
+constexpr GESSO_HOST_DEVICE void require_operands()
+{
+    static_assert(Sources::count == Operator::inputs, "gesso::pointwise: as many sources as the operator has inputs; "
+                                                      "name them in sources_of, in the operator's order");
+    static_assert(Sinks::count == Operator::outputs,
+        "gesso::pointwise: as many sinks as the operator has outputs; name them in sinks_of, in the operator's order");
+}
 
 struct extent {
     index_t rows;

@@ -21,9 +21,8 @@
 // number. Errors are in docs/numerics.md, section Operators. Source: COAT, section 5 (which of them is saved in what).
 #pragma once
 
-#include <gesso/level/host.hpp>
 #include <gesso/operator/functions.hpp>
-#include <gesso/operator/operands.hpp>
+#include <gesso/operator/host_sinks.hpp>
 
 namespace gesso {
 
@@ -129,7 +128,7 @@ struct gate_product_backward {
     }
 };
 
-// The paper's operators, and the formats that it gives them (defaults below).
+// The paper's operators.
 using silu = activation<silu_function>;
 using silu_backward = activation_backward<silu_function>;
 template<gelu_kind Kind = gelu_kind::erf>
@@ -160,10 +159,32 @@ struct residual_add {
 template<class Stored = bfloat16>
 using residual_add_backward = residual_add<Stored>;
 
-// The paper's formats: 1x16 with a bf16 scale where the consumer is not linear, per tensor where it is a matrix product;
-// E4M3 forward, E5M2 for gradients.
-using elementwise_codec = codec<e4m3, identity, per_tile<1, 16>, bfloat16>;
-using product_codec = codec<e4m3, identity, per_tensor>;
-using gradient_codec = codec<e5m2, identity, per_tensor>;
+// NVRTC compiles device code alone: what follows is the host level.
+#if !defined(__CUDACC_RTC__)
+
+// One operator on every element of its sources (rows, columns), its outputs to the sinks. Outputs in codes are those of
+// quantizing the fp32 results (of host_quantize with its defaults), byte for byte; a result that is NaN or infinite becomes
+// the NaN code and takes no part in a scale.
+// Errors: null_pointer, negative_count, size_mismatch (every view has the first source's shape), invalid_scale_order; then
+// nothing is written. An empty matrix is a success without bytes. Padding is neither read nor written. Deterministic.
+// Snippet: examples/07_write_an_operator.cpp
+template<class Operator, class... Sources, class... Sinks>
+[[nodiscard]] status host_pointwise(const source_pack<Sources...>& from, const sink_pack<Sinks...>& to)
+{
+    detail::require_operands<Operator, source_pack<Sources...>, sink_pack<Sinks...>>();
+    const detail::extent extent = detail::extent_of(from.first);
+    status checked = detail::check_operands(extent, from);
+    if (checked == status::success) checked = detail::check_operands(extent, to);
+    if (checked != status::success || extent.is_empty()) return checked;
+    const auto compute = [&](index_t row, index_t column, float(&out)[Operator::outputs]) {
+        float in[Operator::inputs];
+        detail::gather(from, row, column, in);
+        Operator::apply(in, out);
+    };
+    detail::write_sinks<Operator::outputs>(compute, extent.columns, to);
+    return status::success;
+}
+
+#endif
 
 }  // namespace gesso
