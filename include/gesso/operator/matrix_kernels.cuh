@@ -20,6 +20,9 @@ struct partial_maxima {
     uint32_t* amax_bits;
     int blocks;
 
+    // Those of one of several tensors that are made at once.
+    GESSO_HOST_DEVICE partial_maxima of_output(int output) const { return {amax_bits + output * max_partials, blocks}; }
+
     // All threads of the block: the largest of all. Two barriers; `shared` has Threads / 32 words.
     template<int Threads>
     __device__ __forceinline__ uint32_t largest(uint32_t* shared) const

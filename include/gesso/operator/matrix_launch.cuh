@@ -5,6 +5,7 @@
 
 #include <gesso/level/launch.cuh>
 #include <gesso/operator/matrix_scales.cuh>
+#include <gesso/operator/operands.hpp>
 
 namespace gesso {
 
@@ -13,12 +14,6 @@ namespace detail {
 template<class Tuning, class T>
 using matrix_tuning_of =
     standard::conditional_t<standard::is_same_v<Tuning, void>, matrix_tuning<standard::remove_const_t<T>>, Tuning>;
-
-template<class T>
-matrix_ref<const T> reading(const matrix_ref<T>& values)
-{
-    return {values.data, values.rows, values.columns, values.stride};
-}
 
 // A matrix whose rows lie end to end, and whose tiles do not cross them, is one long row.
 template<class T>
