@@ -138,8 +138,8 @@ void compare_later_step(const device_shape& shape)
         CAPTURE(apart.exponents);
         MESSAGE("of ", got.codes.size(), " codes apart: ", apart.codes, "; of ", got.exponents.size(),
             " exponents apart: ", apart.exponents);
-        CHECK(static_cast<double>(apart.codes) <= 5e-3 * static_cast<double>(count));
-        CHECK(static_cast<double>(apart.exponents) <= 5e-3 * static_cast<double>(got.exponents.size()));
+        CHECK(static_cast<double>(apart.codes) <= 1e-3 * static_cast<double>(count));
+        CHECK(static_cast<double>(apart.exponents) <= 1e-3 * static_cast<double>(got.exponents.size()));
         std::vector<float> got_scales, wanted_scales;
         for (auto scale : got.scales) got_scales.push_back(gesso::float_of(scale));
         for (auto scale : wanted.scales) wanted_scales.push_back(gesso::float_of(scale));
