@@ -149,6 +149,49 @@ GESSO_HOST_DEVICE inline float optimizer(float value)
     return gesso::adamw_update({value, 0.0f, 0.0f}, value, scalars, gesso::rates_of(scalars, 1.0f, 1.0f)).parameter;
 }
 
+// The arithmetic of operators, as a user's kernel would call it.
+template<class Operator>
+GESSO_HOST_DEVICE float operator_of_one(float value)
+{
+    float in[static_cast<unsigned>(Operator::inputs)] = {value};
+    float out[static_cast<unsigned>(Operator::outputs)] = {};
+    Operator::apply(in, out);
+    return out[0];
+}
+template<class Operator>
+GESSO_HOST_DEVICE float row_operator_of_one(float value)
+{
+    float in[static_cast<unsigned>(Operator::inputs)] = {value};
+    float parameters[gesso::detail::at_least_one(Operator::parameters)] = {};
+    float row[static_cast<unsigned>(Operator::row_values)] = {};
+    float sums[static_cast<unsigned>(Operator::sums)] = {};
+    float out[static_cast<unsigned>(Operator::outputs)] = {};
+    Operator::template accumulate<0>(in, parameters, row, sums);
+    Operator::template finish<0>(sums, 1, 0.5f, row);
+    if constexpr (Operator::stages > 1) Operator::template accumulate<1>(in, parameters, row, sums);
+    if constexpr (Operator::stages > 1) Operator::template finish<1>(sums, 1, 0.5f, row);
+    Operator::apply(in, parameters, row, out);
+    if constexpr (Operator::column_sums > 0) {
+        float columns[static_cast<unsigned>(Operator::column_sums)] = {};
+        Operator::contribute(in, parameters, row, columns);
+        return out[0] + columns[0];
+    }
+    return out[0];
+}
+GESSO_HOST_DEVICE inline float all_operators(float value)
+{
+    constexpr gesso::gelu_kind by_tanh = gesso::gelu_kind::tanh;
+    float sum = operator_of_one<gesso::silu>(value) + operator_of_one<gesso::silu_backward>(value);
+    sum += operator_of_one<gesso::gelu<>>(value) + operator_of_one<gesso::gelu_backward<by_tanh>>(value);
+    sum += operator_of_one<gesso::swiglu>(value) + operator_of_one<gesso::swiglu_backward>(value);
+    sum += operator_of_one<gesso::geglu<by_tanh>>(value) + operator_of_one<gesso::geglu_backward<>>(value);
+    sum += operator_of_one<gesso::residual_add<>>(value) + operator_of_one<gesso::residual_add<gesso::float16>>(value);
+    sum += row_operator_of_one<gesso::rms_norm>(value) + row_operator_of_one<gesso::rms_norm_backward>(value);
+    sum += row_operator_of_one<gesso::layer_norm<true>>(value) + row_operator_of_one<gesso::layer_norm<false>>(value);
+    sum += row_operator_of_one<gesso::layer_norm_backward<true>>(value);
+    return sum + row_operator_of_one<gesso::layer_norm_backward<false>>(value);
+}
+
 #if !defined(__CUDACC_RTC__)
 // A verb of the host level answers a status; here they all must succeed.
 inline float require(gesso::status answer) { return answer == gesso::status::success ? 0.0f : 1e30f; }
@@ -224,6 +267,33 @@ inline float all_host_quantizers(float value)
     return sum;
 }
 
+// Operators of the host level on sources and sinks of every kind.
+template<class T>
+float host_operators(float value)
+{
+    T values[6] = {gesso::element<T>::store(value)};
+    T sums[6] = {};
+    float numbers[6] = {};
+    float columns[6] = {};
+    alignas(16) unsigned char memory[3][256] = {};
+    const gesso::matrix_ref<T> x{values, 2, 3, 3};
+    const gesso::matrix_ref<T> y{sums, 2, 3, 3};
+    const auto codes = gesso::matrix_layout<gesso::elementwise_codec>{2, 3}.bind(memory[0]);
+    const gesso::quantized_matrix<gesso::product_codec> both{
+        gesso::matrix_layout<gesso::product_codec>{2, 3}.bind(memory[1]),
+        gesso::matrix_layout<gesso::product_codec>{3, 2}.bind(memory[2])};
+    float sum =
+        require(gesso::host_pointwise<gesso::residual_add<>>(gesso::sources_of(x, x), gesso::sinks_of(y, codes)));
+    sum += require(gesso::host_pointwise<gesso::swiglu>(gesso::sources_of(x, codes), gesso::sinks_of(both)));
+    sum += require(gesso::host_rms_norm(codes, values, 1.0f, both, numbers));
+    sum += require(gesso::host_rms_norm_backward(x, values, numbers, codes, y, columns));
+    sum += require(gesso::host_layer_norm(x, values, values, 1.0f, codes, numbers, columns));
+    sum += require(gesso::host_layer_norm(x, 1.0f, y, numbers, numbers + 3));
+    sum += require(gesso::host_layer_norm_backward(x, values, numbers, numbers + 3, x, y, columns, columns + 3));
+    sum += require(gesso::host_layer_norm_backward(x, numbers, numbers + 3, x, both));
+    return sum + gesso::element<T>::load(sums[0]);
+}
+
 template<class First, class Second, class Parameter>
 float host_optimizer(float value)
 {
@@ -249,6 +319,7 @@ inline float on_host(float value)
     sum += host_level_flat<expanded, float>(value) + host_level_flat<expanded, gesso::bf16>(value);
     sum += host_level_flat<own, gesso::fp16>(value) + host_level_flat<fp32_kept, float>(value);
     sum += host_level_matrix(value) + all_host_quantizers(value);
+    sum += all_operators(value) + host_operators<float>(value) + host_operators<gesso::bf16>(value);
     sum += host_optimizer<expanded, root, float>(value) + host_optimizer<fp32_kept, bf16_kept, gesso::bf16>(value);
 #if defined(__CUDACC__)
     sum += host_optimizer<expanded, expanded, __nv_bfloat16>(value) + host_level_flat<expanded, __half>(value);
@@ -373,7 +444,7 @@ __global__ void instantiate_kernel(float* values)
 {
     const float value = values[threadIdx.x];
     values[threadIdx.x] = all_encodings(value) + all_codecs(value) + matrix_views(value) + thread_level(value)
-                          + optimizer(value) + warp_level(value);
+                          + optimizer(value) + warp_level(value) + all_operators(value);
 }
 // A template so that two translation units may have it; instantiated here since nothing launches it.
 template __global__ void instantiate_kernel<0>(float*);

@@ -23,19 +23,19 @@ struct rms_norm {
 
     template<int Stage>
     static GESSO_HOST_DEVICE void accumulate(
-        const float (&in)[1], const float (&)[1], const float (&)[1], float (&sums)[1])
+        const float (&in)[1], const float (&)[1], const float (&)[1], float (&totals)[1])
     {
-        sums[0] = fused_multiply_add(in[0], in[0], sums[0]);
+        totals[0] = fused_multiply_add(in[0], in[0], totals[0]);
     }
     template<int Stage>
-    static GESSO_HOST_DEVICE void finish(const float (&sums)[1], index_t columns, float epsilon, float (&row)[1])
+    static GESSO_HOST_DEVICE void finish(const float (&totals)[1], index_t columns, float epsilon, float (&row)[1])
     {
-        row[0] = root_of_mean(sums[0], columns, epsilon);
+        row[0] = root_of_mean(totals[0], columns, epsilon);
     }
     static GESSO_HOST_DEVICE void apply(
-        const float (&in)[1], const float (&parameters)[1], const float (&row)[1], float (&out)[1])
+        const float (&in)[1], const float (&weights)[1], const float (&row)[1], float (&out)[1])
     {
-        out[0] = multiply(multiply(in[0], row[0]), parameters[0]);
+        out[0] = multiply(multiply(in[0], row[0]), weights[0]);
     }
 
     // 1 / sqrt(sum / columns + epsilon); NaN of a sum that is not finite.
@@ -60,20 +60,20 @@ struct rms_norm_backward {
 
     template<int Stage>
     static GESSO_HOST_DEVICE void accumulate(
-        const float (&in)[2], const float (&parameters)[1], const float (&row)[2], float (&sums)[1])
+        const float (&in)[2], const float (&weights)[1], const float (&row)[2], float (&totals)[1])
     {
-        sums[0] = fused_multiply_add(multiply(in[1], parameters[0]), multiply(in[0], row[0]), sums[0]);
+        totals[0] = fused_multiply_add(multiply(in[1], weights[0]), multiply(in[0], row[0]), totals[0]);
     }
     template<int Stage>
-    static GESSO_HOST_DEVICE void finish(const float (&sums)[1], index_t columns, float, float (&row)[2])
+    static GESSO_HOST_DEVICE void finish(const float (&totals)[1], index_t columns, float, float (&row)[2])
     {
-        row[1] = divide(sums[0], static_cast<float>(columns));
+        row[1] = divide(totals[0], static_cast<float>(columns));
     }
     static GESSO_HOST_DEVICE void apply(
-        const float (&in)[2], const float (&parameters)[1], const float (&row)[2], float (&out)[1])
+        const float (&in)[2], const float (&weights)[1], const float (&row)[2], float (&out)[1])
     {
         const float normed = multiply(in[0], row[0]);
-        out[0] = multiply(row[0], fused_multiply_add(negate(normed), row[1], multiply(in[1], parameters[0])));
+        out[0] = multiply(row[0], fused_multiply_add(negate(normed), row[1], multiply(in[1], weights[0])));
     }
     static GESSO_HOST_DEVICE void contribute(
         const float (&in)[2], const float (&)[1], const float (&row)[2], float (&column)[1])
@@ -99,26 +99,26 @@ struct layer_norm {
 
     template<int Stage>
     static GESSO_HOST_DEVICE void accumulate(
-        const float (&in)[1], const parameter_array&, const float (&row)[2], float (&sums)[1])
+        const float (&in)[1], const parameter_array&, const float (&row)[2], float (&totals)[1])
     {
         if constexpr (Stage == 0) {
-            sums[0] = add(sums[0], in[0]);
+            totals[0] = add(totals[0], in[0]);
         } else {
             const float centred = add(in[0], negate(row[0]));
-            sums[0] = fused_multiply_add(centred, centred, sums[0]);
+            totals[0] = fused_multiply_add(centred, centred, totals[0]);
         }
     }
     template<int Stage>
-    static GESSO_HOST_DEVICE void finish(const float (&sums)[1], index_t columns, float epsilon, float (&row)[2])
+    static GESSO_HOST_DEVICE void finish(const float (&totals)[1], index_t columns, float epsilon, float (&row)[2])
     {
-        if constexpr (Stage == 0) row[0] = divide(sums[0], static_cast<float>(columns));
-        else row[1] = rms_norm::root_of_mean(sums[0], columns, epsilon);
+        if constexpr (Stage == 0) row[0] = divide(totals[0], static_cast<float>(columns));
+        else row[1] = rms_norm::root_of_mean(totals[0], columns, epsilon);
     }
     static GESSO_HOST_DEVICE void apply(
-        const float (&in)[1], const parameter_array& parameters, const float (&row)[2], float (&out)[1])
+        const float (&in)[1], const parameter_array& weights, const float (&row)[2], float (&out)[1])
     {
         const float normed = multiply(add(in[0], negate(row[0])), row[1]);
-        if constexpr (HasParameters) out[0] = fused_multiply_add(normed, parameters[0], parameters[1]);
+        if constexpr (HasParameters) out[0] = fused_multiply_add(normed, weights[0], weights[1]);
         else out[0] = normed;
     }
 };
@@ -139,22 +139,22 @@ struct layer_norm_backward {
 
     template<int Stage>
     static GESSO_HOST_DEVICE void accumulate(
-        const float (&in)[2], const float (&parameters)[1], const float (&row)[4], float (&sums)[2])
+        const float (&in)[2], const float (&weights)[1], const float (&row)[4], float (&totals)[2])
     {
-        const float gradient = weighted(in, parameters);
-        sums[0] = add(sums[0], gradient);
-        sums[1] = fused_multiply_add(gradient, normed(in, row), sums[1]);
+        const float gradient = weighted(in, weights);
+        totals[0] = add(totals[0], gradient);
+        totals[1] = fused_multiply_add(gradient, normed(in, row), totals[1]);
     }
     template<int Stage>
-    static GESSO_HOST_DEVICE void finish(const float (&sums)[2], index_t columns, float, float (&row)[4])
+    static GESSO_HOST_DEVICE void finish(const float (&totals)[2], index_t columns, float, float (&row)[4])
     {
-        row[2] = divide(sums[0], static_cast<float>(columns));
-        row[3] = divide(sums[1], static_cast<float>(columns));
+        row[2] = divide(totals[0], static_cast<float>(columns));
+        row[3] = divide(totals[1], static_cast<float>(columns));
     }
     static GESSO_HOST_DEVICE void apply(
-        const float (&in)[2], const float (&parameters)[1], const float (&row)[4], float (&out)[1])
+        const float (&in)[2], const float (&weights)[1], const float (&row)[4], float (&out)[1])
     {
-        const float centred = add(weighted(in, parameters), negate(row[2]));
+        const float centred = add(weighted(in, weights), negate(row[2]));
         out[0] = multiply(row[1], fused_multiply_add(negate(normed(in, row)), row[3], centred));
     }
     static GESSO_HOST_DEVICE void contribute(const float (&in)[2], const float (&)[1], const float (&row)[4],
@@ -171,9 +171,9 @@ private:
     {
         return multiply(add(in[0], negate(row[0])), row[1]);
     }
-    static GESSO_HOST_DEVICE float weighted(const float (&in)[2], const float (&parameters)[1])
+    static GESSO_HOST_DEVICE float weighted(const float (&in)[2], const float (&weights)[1])
     {
-        if constexpr (HasParameters) return multiply(in[1], parameters[0]);
+        if constexpr (HasParameters) return multiply(in[1], weights[0]);
         else return in[1];
     }
 };
