@@ -183,7 +183,7 @@ GESSO_HOST_DEVICE void gather(const source_pack<First, Rest...>& from, index_t r
 }
 
 // The length of an array of `count` numbers, of which there may be none.
-constexpr unsigned at_least_one(int count) { return count < 1 ? 1u : static_cast<unsigned>(count); }
+constexpr GESSO_HOST_DEVICE unsigned at_least_one(int count) { return count < 1 ? 1u : static_cast<unsigned>(count); }
 
 }  // namespace detail
 

@@ -59,7 +59,8 @@ struct row_sink<quantized_matrix<Codec, TransposedCodec>, Items, Threads>
     : row_sink<compressed_matrix<Codec>, Items, Threads> {};
 
 // All sinks in turn; `Index` is the operator's output that the first takes. put(): those written by rows are written, and of
-// the others the block's largest magnitude is kept. finish(): that magnitude, to the partial maxima of its output.
+// the others the thread's largest magnitude is kept. finish(): the block's largest, to the partial maxima of its output;
+// reduce(bits) is the largest of the block's.
 template<class Sinks, int Items, int Threads, int Index = 0>
 struct row_sinks;
 template<int Items, int Threads, int Index>
@@ -67,7 +68,9 @@ struct row_sinks<sink_pack<>, Items, Threads, Index> {
     template<class Numbers, class Place, class Storage>
     __device__ __forceinline__ void put(const Numbers&, const Place&, const sink_pack<>&, Storage&)
     {}
-    __device__ __forceinline__ void finish(const partial_maxima&, uint32_t*) const {}
+    template<class Reduce>
+    __device__ __forceinline__ void finish(const partial_maxima&, const Reduce&) const
+    {}
 };
 template<class First, class... Rest, int Items, int Threads, int Index>
 struct row_sinks<sink_pack<First, Rest...>, Items, Threads, Index> {
@@ -89,22 +92,24 @@ struct row_sinks<sink_pack<First, Rest...>, Items, Threads, Index> {
         }
         rest.put(numbers, at, to.rest, storage);
     }
-    __device__ __forceinline__ void finish(const partial_maxima& partials, uint32_t* shared) const
+    template<class Reduce>
+    __device__ __forceinline__ void finish(const partial_maxima& partials, const Reduce& reduce) const
     {
         if constexpr (is_tensor) {
-            const uint32_t bits = largest_of_block<Threads>(known.amax_bits, shared);
+            const uint32_t bits = reduce(known.amax_bits);
             if (threadIdx.x == 0) partials.of_output(Index).amax_bits[blockIdx.x] = bits;
         }
-        rest.finish(partials, shared);
+        rest.finish(partials, reduce);
     }
 };
 
 // A pointwise operator as kernels take it: of nothing but the numbers of an element. An operator by rows has row values and
-// parameters beside them (operator/norm_rows.cuh).
+// parameters beside them (by_rows_sums.cuh).
 template<class Operator>
 struct pointwise_function {
     static constexpr int inputs = Operator::inputs;
     static constexpr int outputs = Operator::outputs;
+    static constexpr int registers = 0;  // that a thread has beside the numbers of its elements, about
     struct row_state {};
     template<int Items>
     struct column_state {};
@@ -217,7 +222,7 @@ GESSO_KERNEL void __launch_bounds__(Rows::threads) row_operator_scan_kernel(cons
         Rows::run(sources, sinks, pieces, tile, state, shared);
         if constexpr (Rows::lanes > 32) __syncthreads();  // the next tile takes the same storage
     }
-    state.finish(partials, warps);
+    state.finish(partials, [&](uint32_t bits) { return largest_of_block<Rows::threads>(bits, warps); });
 }
 
 }  // namespace detail

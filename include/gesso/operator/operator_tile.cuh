@@ -121,8 +121,9 @@ struct tile_sinks<sink_pack<First, Rest...>, Items, Threads, Index> {
 template<class Function, class Sources, class Sinks, class Tuning>
 struct tile_operator {
     static constexpr int threads = Tuning::tile_threads;
-    // 16 bytes of a row in one load.
-    static constexpr int items = loaded_sources<Sources, 8, true>::widest == 1 ? 16 : 8;
+    // 16 bytes of a row in one load, where registers suffice.
+    static constexpr bool is_light = Function::inputs * 16 + Function::registers <= 48;
+    static constexpr int items = loaded_sources<Sources, 8, true>::widest == 1 && is_light ? 16 : 8;
     static constexpr int columns = 8 * items * (threads / 256);
     using transposer = byte_transposer<columns, threads, items>;
     static_assert(transposer::panels == 1);
@@ -134,7 +135,7 @@ struct tile_operator {
     // blocks as these leave room for.
     static constexpr int loaded_words = loaded_type::bytes * items;
     static constexpr int registers = loaded_words + sinks_type::count * items
-                                     + (Function::inputs + Function::outputs) * items / 2 + 40;
+                                     + (Function::inputs + Function::outputs) * items / 2 + Function::registers / 2 + 40;
     static constexpr int resident_blocks =
         registers <= 64 ? 4 * 256 / threads : registers <= 80 ? 3 * 256 / threads : registers <= 128 ? 2 * 256 / threads : 1;
 };
