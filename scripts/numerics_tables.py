@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # Copyright 2026 The Gesso authors. Licensed under the Apache License, Version 2.0.
-"""Rewrites the tables of docs/numerics.md from docs/data/moment_error.csv and docs/data/demo_report.json.
+"""Rewrites the tables of docs/numerics.md from moment_error.csv, activation_error.csv and demo_report.json in docs/data.
 
 usage: numerics_tables.py [--check]
 """
@@ -41,6 +41,28 @@ def moment_error():
     return table(head, body)
 
 
+def activation_error():
+    with open(root / "docs" / "data" / "activation_error.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    steps = list(dict.fromkeys(row["step"] for row in rows))
+    cell = {(row["scheme"], row["step"]): row for row in rows}
+    head = ["scales", "bytes a number", "over the codes"]
+    for step in steps:
+        head += [f"step {step}: activations", "weight gradients", "loss"]
+    body = []
+    for scheme in dict.fromkeys(row["scheme"] for row in rows):
+        size = float(cell[scheme, steps[0]]["bytes_per_number"])
+        line = [scheme.replace("1x", "1 x "), f"{size:.3f}", "-" if scheme == "bf16" else f"{100 * (size - 1):.1f} %"]
+        for step in steps:
+            row = cell[scheme, step]
+            line += [f"{float(row['activation_error']):.2e}", f"{float(row['gradient_error']):.2e}",
+                     f"{float(row['loss_difference']):+.1e}"]
+        body.append(line)
+    losses = ", ".join(f"{float(next(row['loss'] for row in rows if row['step'] == step)):.2f} at step {step}"
+                       for step in steps)
+    return table(head, body) + f"\n\nTraining loss: {losses}; the loss columns are differences on the held-out batches."
+
+
 def demo():
     with open(root / "docs" / "data" / "demo_report.json", encoding="utf-8") as file:
         report = json.load(file)
@@ -66,7 +88,7 @@ def demo():
 
 
 text = page.read_text(encoding="utf-8")
-for name, made in (("moment_error", moment_error()), ("demo", demo())):
+for name, made in (("moment_error", moment_error()), ("activation_error", activation_error()), ("demo", demo())):
     text = re.sub(rf"(<!-- table: {name} -->\n).*?(<!-- end -->)", lambda m, made=made: m.group(1) + made + "\n" + m.group(2),
                   text, flags=re.S)
 if "--check" in sys.argv[1:]:

@@ -38,6 +38,9 @@ struct layer {
     bool is_norm() const { return rows == 1; }
 };
 
+// Who reads an activation that is saved for the backward pass.
+enum class activation_use { elementwise, product };
+
 template<class Scalar>
 class language_model {
 public:
@@ -103,7 +106,17 @@ public:
     double loss_and_gradient(
         const column_vector<Scalar>& parameters, const token_batch& batch, column_vector<Scalar>& gradient)
     {
-        forward(parameters, batch);
+        return loss_and_gradient(parameters, batch, gradient, [](const char*, activation_use, matrix<Scalar>&) {});
+    }
+
+    // The same, with what is saved for the backward pass as keep(name, use, activation) leaves it: it is called as soon as an
+    // activation is there, and what it leaves is what the forward pass goes on with and what the backward pass reads. The
+    // residual path itself stays as it is.
+    template<class Keep>
+    double loss_and_gradient(const column_vector<Scalar>& parameters, const token_batch& batch,
+        column_vector<Scalar>& gradient, const Keep& keep)
+    {
+        forward(parameters, batch, keep);
         const double loss = cross_entropy(batch, logits_);
         gradient.setZero(this->parameters());
         backward(parameters, batch, gradient);
@@ -175,19 +188,32 @@ private:
 
     void forward(const column_vector<Scalar>& parameters, const token_batch& batch)
     {
+        forward(parameters, batch, [](const char*, activation_use, matrix<Scalar>&) {});
+    }
+
+    template<class Keep>
+    void forward(const column_vector<Scalar>& parameters, const token_batch& batch, const Keep& keep)
+    {
         embed(parameters, batch);
         for (block& b : blocks_) {
             b.input = residual_;
+            keep("attention input", activation_use::elementwise, b.input);
             norm_forward(b.input, weight(parameters, b.attention_norm), b.attention_root, b.attention_normed);
+            keep("attention normed", activation_use::product, b.attention_normed);
             linear_forward(b.attention_normed, weight(parameters, b.query_key_value), b.mixed);
             attention_forward(attention(batch), b.mixed, b.probabilities, b.attended);
+            keep("attended", activation_use::product, b.attended);
             linear_forward(b.attended, weight(parameters, b.attention_output), branch_);
             residual_ += branch_;
 
             b.middle = residual_;
+            keep("mlp input", activation_use::elementwise, b.middle);
             norm_forward(b.middle, weight(parameters, b.mlp_norm), b.mlp_root, b.mlp_normed);
+            keep("mlp normed", activation_use::product, b.mlp_normed);
             linear_forward(b.mlp_normed, weight(parameters, b.mlp_up), b.raised);
+            keep("raised", activation_use::elementwise, b.raised);
             gelu_forward(b.raised, b.tanh_of_raised, b.activated);
+            keep("activated", activation_use::product, b.activated);
             linear_forward(b.activated, weight(parameters, b.mlp_down), branch_);
             residual_ += branch_;
         }
