@@ -14,7 +14,7 @@ namespace gesso {
 // Bytes of device memory, aligned to 16, that an operator needs whose outputs have one exact scale for all. Written before it
 // is read: nothing has to be cleared, ever. One for each stream.
 template<class Operator>
-constexpr index_t pointwise_workspace_bytes = index_t{Operator::outputs} * matrix_workspace_bytes;
+constexpr index_t pointwise_workspace_bytes = index_t{Operator::outputs} * detail::max_partials * 4;
 
 // Operator's numbers of each element of `sources`, all (rows, columns), to `sinks`.
 //   sources    sources_of(...): Operator::inputs views, elements or codes of any granularity
