@@ -1,8 +1,12 @@
 // Copyright 2026 The Gesso authors. Licensed under the Apache License, Version 2.0.
 //
-// A user's program with a format, an exponent rule and a granularity of its own, in its own namespace: compresses a
-// tensor on the host, then trains with AdamW whose moments are kept in those formats. Exits with 1 if a figure is off.
+// A user's program with a format, an exponent rule, a granularity and an operator of its own, in its own namespace:
+// compresses a tensor on the host, trains with AdamW whose moments are kept in those formats, and runs the operator. Exits
+// with 1 if a figure is off.
+#include "relu_squared.hpp"
+
 #include <gesso/level/host.hpp>
+#include <gesso/operator/quantize.hpp>
 #include <gesso/optimizer/adamw.hpp>
 
 #include <algorithm>
@@ -131,6 +135,36 @@ void adamw_moves_parameters_to_the_minimum()
     require(farthest < 0.1f, "every parameter reaches its target");
 }
 
+// The user's operator on bf16 numbers, to bf16 and to codes with a scale of each row.
+void operator_writes_what_it_should()
+{
+    constexpr gesso::index_t rows = 2, columns = 3;
+    const float numbers[rows * columns] = {-1.0f, 2.0f, 0.5f, 4.0f, -0.0f, 3.0f};
+    gesso::bf16 x[rows * columns], y[rows * columns];
+    for (int i = 0; i < rows * columns; ++i) x[i] = gesso::element<gesso::bf16>::store(numbers[i]);
+    const gesso::matrix_ref<const gesso::bf16> from{x, rows, columns, columns};
+    const gesso::matrix_ref<gesso::bf16> to{y, rows, columns, columns};
+    const auto done = gesso::host_pointwise<relu_squared>(gesso::sources_of(from), gesso::sinks_of(to));
+    bool is_right = done == gesso::status::success;
+    for (int i = 0; i < rows * columns; ++i) {
+        const float positive = numbers[i] > 0.0f ? numbers[i] : 0.0f;
+        is_right = is_right && gesso::element<gesso::bf16>::load(y[i]) == positive * positive;
+    }
+    require(is_right, "the user's operator writes its squares");
+
+    using row_codec = gesso::codec<e3m4, gesso::identity, gesso::per_row>;
+    const gesso::matrix_layout<row_codec> layout{rows, columns};
+    alignas(16) unsigned char memory[64] = {};
+    require(layout.bytes() <= 64, "the codes fit their memory");
+    const gesso::compressed_matrix<row_codec> codes = layout.bind(memory);
+    require(gesso::host_pointwise<relu_squared>(gesso::sources_of(from), gesso::sinks_of(codes)) == gesso::status::success,
+        "the operator writes codes of the user's own format");
+    float decoded[rows * columns];
+    const gesso::matrix_ref<float> back{decoded, rows, columns, columns};
+    require(gesso::host_dequantize(codes, back) == gesso::status::success && decoded[1] == 4.0f && decoded[3] == 16.0f,
+        "the largest square of each row is its largest code");
+}
+
 }  // namespace studio
 
 int main()
@@ -138,4 +172,5 @@ int main()
     studio::formats_are_exact();
     studio::decode_error_is_bounded();
     studio::adamw_moves_parameters_to_the_minimum();
+    studio::operator_writes_what_it_should();
 }

@@ -9,50 +9,50 @@
 #include <gesso/operator/norm.cuh>
 #include <gesso/operator/pointwise.cuh>
 
-template<class Granularity, class Format = gesso::e4m3>
-using plain = gesso::codec<Format, gesso::identity, Granularity>;
-template<int Columns>
-using groups = plain<gesso::per_tile<1, Columns>>;
+template<class Granularity, class Format = gesso::e4m3, class Scale = gesso::float32>
+using plain = gesso::codec<Format, gesso::identity, Granularity, Scale>;
+template<class Codec>
+using codes = gesso::compressed_matrix<Codec>;
 using numbers = gesso::matrix_ref<const float>;
 
-template<class Tuning = void, class Sink>
-cudaError_t activate(const numbers& x, const Sink& y, void* workspace)
+template<class Operator, class Tuning = void, class Sources, class... Sinks>
+cudaError_t run(const Sources& sources, void* workspace, const Sinks&... sinks)
 {
-    return gesso::pointwise<gesso::silu, Tuning>(gesso::sources_of(x), gesso::sinks_of(y), workspace, nullptr);
+    return gesso::pointwise<Operator, Tuning>(sources, gesso::sinks_of(sinks...), workspace, nullptr);
+}
+template<class Sink>
+cudaError_t normalize(const numbers& x, const Sink& y)
+{
+    return gesso::apply_layer_norm(x, 1e-5f, y, nullptr, nullptr, nullptr, nullptr);
 }
 
+using tensor = plain<gesso::per_tensor>;
+using by_16 = plain<gesso::per_tile<1, 16>>;
 cudaError_t sound(const numbers& x, void* workspace)
 {
-    return activate(x, gesso::compressed_matrix<groups<16>>{}, workspace);
+    const cudaError_t error = run<gesso::silu>(gesso::sources_of(x), workspace, codes<tensor>{});
+    return error == cudaSuccess ? normalize(x, codes<by_16>{}) : error;
 }
 
 #ifdef REJECT
-using tensor = gesso::compressed_matrix<plain<gesso::per_tensor>>;
-struct many_blocks : gesso::operator_tuning<gesso::source_pack<numbers>, gesso::sink_pack<tensor>> {
-    static constexpr int scan_blocks = 2048;
+template<int Blocks>
+struct tuning : gesso::operator_tuning<gesso::source_pack<numbers>, gesso::sink_pack<codes<tensor>>> {
+    static constexpr int scan_blocks = Blocks;
 };
-cudaError_t unsound(const numbers& x, const float* weight, void* workspace)
+using other_scales = gesso::quantized_matrix<by_16, by_16>;
+cudaError_t unsound(const numbers& x, void* workspace)
 {
-    using wide_format = gesso::float_format<1, 5, 10, gesso::special::ieee>;
-    using both_ways = gesso::quantized_matrix<groups<32>, groups<32>>;
-    cudaError_t error = activate(x, gesso::compressed_matrix<plain<gesso::per_tile<128, 128>>>{}, workspace);
+    const auto one = gesso::sources_of(x);
+    const auto two = gesso::sources_of(x, x);
+    cudaError_t error = run<gesso::silu>(one, workspace, codes<plain<gesso::per_tile<128, 128>>>{});
+    if (error == cudaSuccess) error = run<gesso::silu>(one, workspace, codes<plain<gesso::per_tensor, gesso::float16>>{});
+    if (error == cudaSuccess) error = run<gesso::silu>(one, workspace, other_scales{});
     if (error == cudaSuccess) {
-        error = activate(x, gesso::compressed_matrix<plain<gesso::per_tensor, wide_format>>{}, workspace);
+        error = run<gesso::residual_add<>>(two, workspace, codes<by_16>{}, codes<plain<gesso::per_tile<1, 32>>>{});
     }
-    if (error == cudaSuccess) error = activate(x, both_ways{}, workspace);
-    if (error == cudaSuccess) {
-        error = gesso::pointwise<gesso::residual_add<>>(gesso::sources_of(x, x),
-            gesso::sinks_of(gesso::compressed_matrix<groups<16>>{}, gesso::compressed_matrix<groups<32>>{}), workspace,
-            nullptr);
-    }
-    if (error == cudaSuccess) error = activate(x, gesso::compressed_matrix<groups<65536>>{}, workspace);
-    if (error == cudaSuccess) {
-        error = gesso::apply_rms_norm(
-            x, weight, 1e-5f, gesso::compressed_matrix<groups<4096>>{}, nullptr, workspace, nullptr);
-    }
-    if (error == cudaSuccess) {
-        error = activate<many_blocks>(x, tensor{}, workspace);
-    }
+    if (error == cudaSuccess) error = run<gesso::silu>(one, workspace, codes<plain<gesso::per_tile<1, 65536>>>{});
+    if (error == cudaSuccess) error = normalize(x, codes<plain<gesso::per_tile<1, 4096>>>{});
+    if (error == cudaSuccess) error = run<gesso::silu, tuning<2048>>(one, workspace, codes<tensor>{});
     return error;
 }
 #endif
