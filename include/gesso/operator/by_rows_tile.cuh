@@ -56,8 +56,8 @@ struct rows_tile {
         pieces_type in_row;  // of a matrix of one row
         sum_pieces_type sum_in_row;
         int sum_threads;
-        index_t sum_sweeps;
-        index_t sweeps;
+        int sum_sweeps;
+        int sweeps;
     };
     // Threads that sum a row of so many pieces each, and whether these hold all of it.
     template<int Count>
@@ -76,8 +76,9 @@ struct rows_tile {
     static cut cut_of(index_t columns, int summing)
     {
         const pieces_type in_row = pieces_type::of(1, columns);
-        return {in_row, sum_pieces_type::of(1, columns), summing, parts(parts(columns, sum_items), summing),
-            parts(in_row.in_row, index_t{threads(summing)} * Pieces)};
+        return {in_row, sum_pieces_type::of(1, columns), summing,
+            static_cast<int>(parts(parts(columns, sum_items), summing)),
+            static_cast<int>(parts(in_row.in_row, index_t{threads(summing)} * Pieces))};
     }
 
     const function_type& function;
@@ -107,11 +108,11 @@ struct rows_tile {
         result.valid = valid_of(result.column, end, Cut::items);
         return result;
     }
-    __device__ __forceinline__ typename pieces_type::place place(int piece, index_t sweep) const
+    __device__ __forceinline__ typename pieces_type::place place(int piece, int sweep) const
     {
-        return piece_at(row_cut.in_row, (sweep * Pieces + piece) * blockDim.x + threadIdx.x);
+        return piece_at(row_cut.in_row, (index_t{sweep} * Pieces + piece) * blockDim.x + threadIdx.x);
     }
-    __device__ __forceinline__ void load(loaded_pieces_of_row& to, index_t row, index_t sweep) const
+    __device__ __forceinline__ void load(loaded_pieces_of_row& to, index_t row, int sweep) const
     {
         GESSO_UNROLL
         for (int i = 0; i < Pieces; ++i) {
@@ -148,8 +149,8 @@ struct rows_tile {
                 Operator::template accumulate<Stage>(in, parameters, of_row.values, sums);
             };
             if constexpr (IsLong) {
-                for (index_t sweep = 0; sweep < row_cut.sum_sweeps; ++sweep) {
-                    auto at = piece_at(row_cut.sum_in_row, sweep * row_cut.sum_threads + threadIdx.x);
+                for (int sweep = 0; sweep < row_cut.sum_sweeps; ++sweep) {
+                    auto at = piece_at(row_cut.sum_in_row, index_t{sweep} * row_cut.sum_threads + threadIdx.x);
                     if (static_cast<int>(threadIdx.x) >= row_cut.sum_threads) at.valid = 0;
                     loaded_sources<Sources, sum_items, true> piece;
                     piece.load(sources, row, at.column, at.valid);
@@ -173,7 +174,7 @@ struct rows_tile {
         function.load_given(of_row, row);
         sum<0>(loaded, row, of_row);
         if (threadIdx.x == 0) function.store_row(of_row, row);
-        for (index_t sweep = 0; sweep < (IsLong ? row_cut.sweeps : 1); ++sweep) {
+        for (int sweep = 0; sweep < (IsLong ? row_cut.sweeps : 1); ++sweep) {
             if constexpr (IsLong) load(loaded, row, sweep);
             if constexpr (IsLong && column_sums > 0) start_columns(sweep, is_first);
             GESSO_UNROLL
@@ -223,7 +224,7 @@ struct rows_tile {
             }
         }
     }
-    __device__ __forceinline__ void start_columns(index_t sweep, bool is_first)
+    __device__ __forceinline__ void start_columns(int sweep, bool is_first)
     {
         clear_columns();
         if (is_first) return;
@@ -239,7 +240,7 @@ struct rows_tile {
             }
         }
     }
-    __device__ __forceinline__ void store_columns(index_t sweep) const
+    __device__ __forceinline__ void store_columns(int sweep) const
     {
         GESSO_UNROLL
         for (int i = 0; i < Pieces; ++i) {

@@ -11,15 +11,32 @@ namespace gesso {
 
 namespace detail {
 
-constexpr int greatest_common_divisor(index_t a, index_t b)
-{
-    while (b != 0) {
-        const index_t rest = a % b;
-        a = b;
-        b = rest;
+// Four 8-bit codes of Format to their numbers times 1 / half_factor, without the special-function unit, which an operator has
+// other work for: a code's fields, put where fp16 has its own. Not for codes beyond the largest.
+template<class Format>
+struct half_numbers {
+    static_assert(hardware_format<Format> != converts_as::nothing);
+    static constexpr bool is_e4m3 = hardware_format<Format> == converts_as::e4m3;
+    static constexpr float factor = is_e4m3 ? 256.0f : 1.0f;
+
+    // The top bit of a byte: its code is beyond the largest.
+    static __device__ __forceinline__ uint32_t beyond(uint32_t word)
+    {
+        return (word & 0x7F7F7F7Fu) + (0x7Fu - Format::max_code) * 0x01010101u;
     }
-    return static_cast<int>(a);
-}
+    static __device__ __forceinline__ void of_pair(uint32_t spread, float& low, float& high)
+    {
+        if constexpr (is_e4m3) spread = (spread >> 1 & 0x3F803F80u) | (spread & 0x80008000u);
+        asm("{.reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h;}"
+            : "=f"(low), "=f"(high)
+            : "r"(spread));
+    }
+    static __device__ __forceinline__ void of(uint32_t word, float* values)
+    {
+        of_pair(__byte_perm(word, 0u, 0x1404), values[0], values[1]);
+        of_pair(__byte_perm(word, 0u, 0x3424), values[2], values[3]);
+    }
+};
 
 // Items neighbours in a row of a source. Aligned: their first column is a multiple of Items.
 template<class View, int Items, bool Aligned>
@@ -50,7 +67,7 @@ struct loaded_source<compressed_matrix<const Codec>, Items, Aligned> {
     static constexpr index_t height = Codec::has_scale ? index_t{granularity::tile_rows} : 0;
     static constexpr index_t width = Codec::has_scale ? index_t{granularity::tile_columns} : 0;
     // Neighbours that share a scale for sure.
-    static constexpr int same = width == 0 ? Items : Aligned ? greatest_common_divisor(width, Items) : 1;
+    static constexpr int same = width == 0 ? Items : Aligned ? static_cast<int>(greatest_common_divisor(width, Items)) : 1;
     packed_codes<format, Items> codes;
     typename Codec::scale_code_type scales[static_cast<unsigned>(Items / same)];
 
@@ -70,6 +87,42 @@ struct loaded_source<compressed_matrix<const Codec>, Items, Aligned> {
         }
     }
     __device__ __forceinline__ void get(item_values<Items>& values) const
+    {
+        if constexpr (Codec::has_scale && hardware_format<format> != converts_as::nothing && same % 4 == 0) {
+            get_quickly(values);
+        } else {
+            get_any(values);
+        }
+    }
+
+private:
+    // Nearly always: every code is a number, and no scale is so large that a product may overflow on its way.
+    __device__ __forceinline__ void get_quickly(item_values<Items>& values) const
+    {
+        using numbers = half_numbers<format>;
+        float factors[static_cast<unsigned>(Items / same)];
+        uint32_t beyond = 0;
+        GESSO_UNROLL
+        for (int i = 0; i < Items / 4; ++i) beyond |= numbers::beyond(codes.words[i]);
+        bool is_odd = (beyond & 0x80808080u) != 0;
+        GESSO_UNROLL
+        for (int i = 0; i < Items / same; ++i) {
+            factors[i] = matrix_group<Codec>::stored(scales[i]).with.scale;
+            is_odd = is_odd || !(factors[i] < 0x1p111f);
+            factors[i] = multiply(factors[i], numbers::factor);
+        }
+        if (is_odd) {
+            get_any(values);
+            return;
+        }
+        GESSO_UNROLL
+        for (int i = 0; i < Items; i += 4) {
+            numbers::of(codes.words[i / 4], values + i);
+            GESSO_UNROLL
+            for (int j = i; j < i + 4; ++j) values[j] = multiply(values[j], factors[i / same]);
+        }
+    }
+    __device__ __forceinline__ void get_any(item_values<Items>& values) const
     {
         if constexpr (!Codec::has_scale || format::bits != 8) {
             GESSO_UNROLL
