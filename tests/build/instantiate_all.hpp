@@ -429,6 +429,25 @@ template bool device_quantizer<plain_matrix<gesso::unsigned_e4m4, gesso::per_ten
 template bool device_quantizer<plain_matrix<gesso::bfloat16, gesso::unscaled>>(
     const gesso::matrix_ref<float>&, void*, gesso::flag_nan, cudaStream_t);
 
+// Operators on a stream, from and to every kind of view.
+template<class T>
+cudaError_t device_operators(const float* weight, float* numbers, void* workspace, cudaStream_t stream)
+{
+    const gesso::matrix_ref<T> x;
+    const gesso::compressed_matrix<gesso::elementwise_codec> codes;
+    const gesso::quantized_matrix<gesso::product_codec> both;
+    cudaError_t error = gesso::pointwise<gesso::residual_add<>>(
+        gesso::sources_of(x, codes), gesso::sinks_of(x, codes), nullptr, stream);
+    if (error != cudaSuccess) return error;
+    error = gesso::pointwise<gesso::swiglu>(gesso::sources_of(x, x), gesso::sinks_of(both), workspace, stream);
+    if (error != cudaSuccess) return error;
+    error = gesso::apply_rms_norm(codes, weight, 1.0f, both, numbers, workspace, stream);
+    if (error != cudaSuccess) return error;
+    error = gesso::apply_rms_norm_backward(x, weight, numbers, x, x, numbers, workspace, stream);
+    return error != cudaSuccess ? error : gesso::apply_layer_norm(x, 1.0f, codes, numbers, numbers, workspace, stream);
+}
+template cudaError_t device_operators<__nv_bfloat16>(const float*, float*, void*, cudaStream_t);
+
 template<class Policy, class Parameter, class First, class Second>
 cudaError_t device_optimizer(gesso::adamw_device_state* state, cudaStream_t stream)
 {

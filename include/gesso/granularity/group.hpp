@@ -67,6 +67,11 @@ constexpr GESSO_HOST_DEVICE index_t parts(index_t extent, index_t size)
     return extent / size + (extent % size != 0 ? 1 : 0);
 }
 
+constexpr GESSO_HOST_DEVICE index_t greatest_common_divisor(index_t a, index_t b)
+{
+    return b == 0 ? a : greatest_common_divisor(b, a % b);
+}
+
 // A user's granularity with rows and columns exchanged.
 template<class Granularity>
 struct exchanged {

@@ -171,11 +171,6 @@ GESSO_HOST_DEVICE status check(const adamw_tensor<Parameter, Gradient, FirstCode
 
 namespace detail {
 
-constexpr index_t greatest_common_divisor(index_t a, index_t b)
-{
-    return b == 0 ? a : greatest_common_divisor(b, a % b);
-}
-
 // The rounding of first moments: toward zero where there is no gradient. There m only decays, and to nearest it would
 // decay by the codes' spacing instead of beta1, so that a dead parameter moved further than with fp32 state.
 struct settling_nearest {
