@@ -21,7 +21,8 @@ struct relu_squared {
     static constexpr int outputs = 1;
     static GESSO_HOST_DEVICE void apply(const float (&in)[1], float (&out)[1])
     {
-        out[0] = in[0] > 0.0f ? in[0] * in[0] : 0.0f;
+        const float positive = in[0] < 0.0f ? 0.0f : in[0];  // NaN stays NaN
+        out[0] = positive * positive;
     }
 };
 struct relu_squared_backward {  // x, dy -> dx
@@ -29,7 +30,8 @@ struct relu_squared_backward {  // x, dy -> dx
     static constexpr int outputs = 1;
     static GESSO_HOST_DEVICE void apply(const float (&in)[2], float (&out)[1])
     {
-        out[0] = in[0] > 0.0f ? 2.0f * in[0] * in[1] : 0.0f;
+        const float positive = in[0] < 0.0f ? 0.0f : in[0];
+        out[0] = 2.0f * positive * in[1];
     }
 };
 // [operator]

@@ -10,7 +10,7 @@
 //       static constexpr int outputs = 1;
 //       static GESSO_HOST_DEVICE void apply(const float (&in)[1], float (&out)[1])
 //       {
-//           const float positive = in[0] > 0.0f ? in[0] : 0.0f;
+//           const float positive = in[0] < 0.0f ? 0.0f : in[0];  // NaN stays NaN
 //           out[0] = positive * positive;
 //       }
 //   };
