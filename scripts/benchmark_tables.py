@@ -234,11 +234,21 @@ def group_scaling(machine):
                   "producer and encode us", "all three us", "ratio"], rows)
 
 
+def operators(machine):
+    """Operators name what they read and write: in:g16+bf16/out:tensor."""
+    called = {"g16": "1 x 16", "tensor": "tensor"}
+    operands = lambda names: ", ".join(called.get(name, name) for name in names.split("+"))
+    rows = [[r.kind.replace("_", " "), operands(r["in"]), operands(r["out"]),
+             "plain, transposed" if r["output"] == "both" else "plain", shape(r)] + figures(r)
+            for r in machine.results if r["in"]]
+    return table(["operator", "reads", "writes", "codes", "matrix"] + FIGURES, rows)
+
+
 TABLES = {
     "runs": run_table, "adamw_codecs": adamw_codecs, "adamw_types": adamw_types, "adamw_sizes": adamw_sizes,
     "adamw_groups": adamw_groups, "stochastic_cost": stochastic_cost, "adamw_list": adamw_list,
     "codec_formats": codec_formats, "codec_sizes": codec_sizes, "codec_groups": codec_groups,
-    "matrix_operations": matrix_operations, "group_scaling": group_scaling, "matrix_tuning": matrix_tuning,
+    "matrix_operations": matrix_operations, "operators": operators, "group_scaling": group_scaling, "matrix_tuning": matrix_tuning,
 }
 
 

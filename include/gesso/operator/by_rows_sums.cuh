@@ -79,7 +79,7 @@ struct rows_function {
 };
 
 // The most threads of a block.
-constexpr int row_block_threads = 768;
+constexpr int row_block_threads = 512;
 
 // Sums over the block's threads, whose number is a multiple of 32 known at run time: lanes by halves, then warps in order.
 // One barrier; two storages in turn make a second one needless.
