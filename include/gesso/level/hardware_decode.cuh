@@ -85,9 +85,8 @@ struct hardware_decoding {
 
 private:
     // Where the logarithm of a code can be had without the special-function unit: see decode_normal().
-    static constexpr bool has_short_way =
-        is_expanded && format::bits == 8 && format::mantissa_bits <= 4
-        && (format::sign_bits == 1 || format::special_values == special::finite_nan);
+    static constexpr bool has_short_way = is_expanded && format::bits == 8 && format::mantissa_bits <= 4
+                                          && (format::sign_bits == 1 || format::special_values == special::finite_nan);
 
     template<int Items>
     static __device__ __forceinline__ float decode_plain(
@@ -146,7 +145,8 @@ private:
             const uint32_t code = word >> (8 * i) & format::magnitude_mask;
             const bool is_zero_code = code == 0;
             logarithms[i] = is_zero_code ? float_of(0xFF800000u) : logarithms[i];
-            is_odd = is_odd || (!is_zero_code && code < uint32_t{format::min_normal_code}) || code > uint32_t{format::max_code};
+            is_odd = is_odd || (!is_zero_code && code < uint32_t{format::min_normal_code})
+                     || code > uint32_t{format::max_code};
         }
         if (!is_odd) return;
         GESSO_UNROLL

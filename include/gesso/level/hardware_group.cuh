@@ -14,10 +14,10 @@ namespace detail {
 template<class Codec>
 struct packed_group<Codec, hardware_math> : hardware_decoding<Codec> {
     using base = hardware_decoding<Codec>;
-    using typename base::expansion;
-    using typename base::format;
     using base::is_expanded;
     using base::log2_max;
+    using typename base::expansion;
+    using typename base::format;
     using writer = hardware_writer<Codec>;
 
     static __device__ __forceinline__ int numerator_of(const typename Codec::statistic& known)
@@ -131,9 +131,8 @@ private:
     }
 
     template<class Underflow, bool Signed, int Items>
-    static __device__ __forceinline__ void encode_nearest(
-        const item_values<Items>& values, const writer& with, packed_codes<format, Items>& codes, uint32_t settles,
-        bool are_regular)
+    static __device__ __forceinline__ void encode_nearest(const item_values<Items>& values, const writer& with,
+        packed_codes<format, Items>& codes, uint32_t settles, bool are_regular)
     {
         bool is_rare = settles != 0;
         if constexpr (is_expanded && !standard::is_same_v<Underflow, gradual>) {
@@ -148,9 +147,8 @@ private:
     // Bent values to codes of an unsigned format that has no conversion instruction, to nearest with ties upward (a bent
     // value is a tie by chance alone). Items that settle or are not in the normal range are then done again, one by one.
     template<class Underflow, int Items>
-    static __device__ __forceinline__ void encode_normal(
-        const item_values<Items>& values, const writer& with, packed_codes<format, Items>& codes, uint32_t settles,
-        bool are_regular)
+    static __device__ __forceinline__ void encode_normal(const item_values<Items>& values, const writer& with,
+        packed_codes<format, Items>& codes, uint32_t settles, bool are_regular)
     {
         constexpr uint32_t to_code = (1u << (fraction_bits - 1)) - (static_cast<uint32_t>(127 - format::bias) << 23);
         GESSO_UNROLL
@@ -192,7 +190,9 @@ private:
         GESSO_UNROLL
         for (int i = 0; i < Items; i += 2) {
             const float low = scaled<Underflow, Signed, Rare>(values[i], with, settles >> i);
-            const float high = i + 1 < Items ? scaled<Underflow, Signed, Rare>(values[(i + 1) % Items], with, settles >> (i + 1)) : 0.0f;
+            const float high = i + 1 < Items
+                                   ? scaled<Underflow, Signed, Rare>(values[(i + 1) % Items], with, settles >> (i + 1))
+                                   : 0.0f;
             const uint32_t pair = encode_pair<format>(low, high);
             codes.words[i / 4] = i % 4 == 0 ? pair : codes.words[i / 4] | (pair << 16);
         }
@@ -234,9 +234,8 @@ private:
     // Stochastic rounding of bent values, unbiased in the decoded value as rounds_away_bent() is: what is cut off, moved by
     // the correction, plus a random number below one step carries into the code or does not.
     template<class Underflow, bool Signed, int Items, class Random>
-    static __device__ __forceinline__ void encode_stochastically(
-        const item_values<Items>& values, const writer& with, packed_codes<format, Items>& codes, Random random,
-        uint32_t settles, bool are_regular)
+    static __device__ __forceinline__ void encode_stochastically(const item_values<Items>& values, const writer& with,
+        packed_codes<format, Items>& codes, Random random, uint32_t settles, bool are_regular)
     {
         // The bits of a float are shifted so that its code is the top byte and the fraction that is cut off lies below it.
         constexpr int shift = 24 - fraction_bits;

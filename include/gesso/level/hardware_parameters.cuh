@@ -21,7 +21,8 @@ struct hardware_reader {
     {
         float log2_amax;
         // NaN stays NaN in its way through hardware math; no need to find it.
-        if constexpr (standard::is_same_v<typename Codec::scale_format, float32>) log2_amax = hardware_log2(float_of(amax));
+        if constexpr (standard::is_same_v<typename Codec::scale_format, float32>)
+            log2_amax = hardware_log2(float_of(amax));
         else log2_amax = hardware_log2(gesso::decode<typename Codec::scale_format>(amax));
         if constexpr (Expansion::needs_amin) {
             // Zero bytes are zeros: there k must only be finite.
@@ -71,7 +72,8 @@ __device__ __forceinline__ int sixteenths_of(uint32_t amax_bits, uint32_t amin_b
     const auto fraction = [](uint32_t bits) { return hardware_log2(float_of((bits & 0x7FFFFFu) | 0x3F800000u)); };
     const float whole = static_cast<float>(static_cast<int>(amax_bits >> 23) - static_cast<int>(amin_bits >> 23));
     const float spread = whole + (fraction(amax_bits) - fraction(amin_bits));
-    constexpr float bound = static_cast<float>(Expansion::rule::template log2_bound<Format>()) * 0x1p-19f;  // 16 log2(bound)
+    constexpr float bound =
+        static_cast<float>(Expansion::rule::template log2_bound<Format>()) * 0x1p-19f;  // 16 log2(bound)
     const float inverse = hardware_reciprocal(spread);
     const float quotient = hardware_fused_multiply_add(bound, inverse, 0x1p-13f);
     // |error of spread| < 6e-7 + 2e-7 spread, and three roundings: a distance of less than this from a whole number is not
@@ -127,7 +129,8 @@ struct code_logarithms {
     {
         constexpr uint32_t bytes = 0x01010101u;
         uint32_t heads = word & (Format::magnitude_mask * bytes);
-        if constexpr (!keeps_code) heads = word >> Format::mantissa_bits & ((Format::magnitude_mask >> Format::mantissa_bits) * bytes);
+        if constexpr (!keeps_code)
+            heads = word >> Format::mantissa_bits & ((Format::magnitude_mask >> Format::mantissa_bits) * bytes);
         const uint32_t low = entries(word, 0);
         const uint32_t high = entries(word, 1);
         const uint32_t first_pair = __byte_perm(low, high, 0x5140);
@@ -208,7 +211,8 @@ template<class Format, class Underflow>
 __device__ __forceinline__ float toward_zero_code(float scaled)
 {
     const float magnitude = fabsf(scaled);
-    if (magnitude >= Format::min_normal()) return float_of(bits_of(scaled) & ~((1u << (23 - Format::mantissa_bits)) - 1u));
+    if (magnitude >= Format::min_normal())
+        return float_of(bits_of(scaled) & ~((1u << (23 - Format::mantissa_bits)) - 1u));
     if constexpr (standard::is_same_v<Underflow, flush>) return scaled * 0.0f;
     // Beside this number the last bit is one subnormal step.
     constexpr float base = Format::min_positive() * 0x1p23f;

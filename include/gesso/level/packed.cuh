@@ -177,7 +177,10 @@ struct packed_group<Codec, exact_math> {
         return Codec::load(scale, exponent);
     }
     static __device__ __forceinline__ int numerator_of(const typename Codec::statistic&) { return 0; }
-    static __device__ __forceinline__ writer fit(const typename Codec::statistic& known, int) { return Codec::fit(known); }
+    static __device__ __forceinline__ writer fit(const typename Codec::statistic& known, int)
+    {
+        return Codec::fit(known);
+    }
     static __device__ __forceinline__ typename Codec::scale_code_type scale_code(const writer& with)
     {
         return Codec::scale_code(with);

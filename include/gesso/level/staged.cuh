@@ -19,7 +19,8 @@ __device__ __forceinline__ void copy_vector(const unsigned char* from, unsigned 
     if constexpr (sizeof(Vector) == 16) {
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target), "l"(from) : "memory");
     } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(target), "l"(from), "n"(sizeof(Vector)) : "memory");
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(target), "l"(from), "n"(sizeof(Vector))
+                     : "memory");
     }
 #else
     *reinterpret_cast<Vector*>(to) = *reinterpret_cast<const Vector*>(from);
@@ -51,7 +52,8 @@ struct staged_items {
     __device__ __forceinline__ void copy_in(const T* from)
     {
         static_assert(can_copy);
-        const unsigned char* source = reinterpret_cast<const unsigned char*>(from) + warp_offset() + lane() * vector_bytes;
+        const unsigned char* source =
+            reinterpret_cast<const unsigned char*>(from) + warp_offset() + lane() * vector_bytes;
         unsigned char* target = memory + warp_offset() + swizzled_lane();
         GESSO_UNROLL
         for (uint32_t i = 0; i < vectors; ++i) {
@@ -111,7 +113,8 @@ private:
     using code = standard::conditional_t<element_bytes == 4, uint32_t,
         standard::conditional_t<element_bytes == 2, uint16_t, uint8_t>>;
     using vector = standard::conditional_t<vector_bytes == 16, uint4,
-        standard::conditional_t<vector_bytes == 8, uint2, standard::conditional_t<vector_bytes == 4, uint32_t, uint16_t>>>;
+        standard::conditional_t<vector_bytes == 8, uint2,
+            standard::conditional_t<vector_bytes == 4, uint32_t, uint16_t>>>;
 
     // Bytes that words hold of a thread's elements, and at a time.
     template<unsigned Words>

@@ -72,8 +72,7 @@ struct register_codec {
     {
         codes result;
         group::template encode<Rounding, Underflow>(values, with, result,
-            bits_from<ItemsPerThread>(rounding, first_element), 0u,
-            are_regular<typename Codec::format>(values));
+            bits_from<ItemsPerThread>(rounding, first_element), 0u, are_regular<typename Codec::format>(values));
         return result;
     }
 
@@ -111,8 +110,8 @@ template<class Codec, int ItemsPerThread, class Math = hardware_math>
 struct warp_codec : detail::register_codec<Codec, ItemsPerThread, Math> {
     static constexpr index_t group_size = Codec::granularity::group_size;
     static constexpr int lanes = static_cast<int>(detail::padded(detail::parts(group_size, ItemsPerThread)));
-    static_assert(lanes <= 32,
-        "gesso::warp_codec: the group is larger than a warp's registers; raise ItemsPerThread or use gesso::block_codec");
+    static_assert(lanes <= 32, "gesso::warp_codec: the group is larger than a warp's registers; raise ItemsPerThread "
+                               "or use gesso::block_codec");
 
     using base = detail::register_codec<Codec, ItemsPerThread, Math>;
     using typename base::codes;
@@ -121,8 +120,7 @@ struct warp_codec : detail::register_codec<Codec, ItemsPerThread, Math> {
     using typename base::writer;
 
     // Stage one: the group's statistic, in every lane of the group. Values may be anything.
-    static __device__ __forceinline__ statistic observe(
-        const values_type& values, int valid = ItemsPerThread)
+    static __device__ __forceinline__ statistic observe(const values_type& values, int valid = ItemsPerThread)
     {
         statistic known = base::observe_own(values, valid);
         detail::reduce_lanes<lanes>(known);

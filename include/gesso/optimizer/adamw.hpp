@@ -113,8 +113,8 @@ GESSO_HOST_DEVICE inline float scaled_gradient(float gradient, const adamw_scala
 }
 
 // The step of one element, in exact arithmetic. A denormal gradient or moment counts as zero. A NaN or infinite gradient
-// makes this element NaN (parameter and moments) and no other; so does a gradient whose square passes fp32. A sign on the old second moment is dropped. Where there has
-// never been a gradient the update is zero, whatever epsilon is.
+// makes this element NaN (parameter and moments) and no other; so does a gradient whose square passes fp32. A sign on the
+// old second moment is dropped. Where there has never been a gradient the update is zero, whatever epsilon is.
 GESSO_HOST_DEVICE inline adamw_element adamw_update(
     const adamw_element& old, float gradient, const adamw_scalars& with, const adamw_rates& rates)
 {

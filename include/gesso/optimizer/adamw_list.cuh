@@ -55,7 +55,9 @@ public:
     using tensor = adamw_tensor<Parameter, Gradient, FirstCodec, SecondCodec>;
     using tile = detail::adamw_tile<Policy, Parameter, Gradient, FirstCodec, SecondCodec>;
 
-    adamw_list_layout(const tensor* tensors, index_t count) : tensors_(tensors), count_(count)
+    adamw_list_layout(const tensor* tensors, index_t count)
+        : tensors_(tensors)
+        , count_(count)
     {
         if (count < 0) checked_ = status::negative_count;
         index_t tiles = 0;
@@ -151,8 +153,7 @@ namespace detail {
 
 template<class Policy, class Tile>
 GESSO_KERNEL void __launch_bounds__(Policy::block_threads, Tile::blocks_per_multiprocessor)
-    adamw_list_kernel(
-        const adamw_list<typename Tile::tensor> list, const adamw_device_state* device)
+    adamw_list_kernel(const adamw_list<typename Tile::tensor> list, const adamw_device_state* device)
 {
     __shared__ typename Tile::storage shared;
     // A block steps one tensor.
@@ -180,8 +181,7 @@ __device__ __forceinline__ double block_sum(double value)
 constexpr int norm_threads = 256;
 
 template<class Gradient, class Tensor>
-GESSO_KERNEL void __launch_bounds__(norm_threads)
-    squared_norm_kernel(const adamw_list<Tensor> list, double* partial)
+GESSO_KERNEL void __launch_bounds__(norm_threads) squared_norm_kernel(const adamw_list<Tensor> list, double* partial)
 {
     const index_t part = static_cast<index_t>(blockIdx.x);
     const uint32_t number = list.norm_parts.tensor_of(part);
@@ -197,7 +197,12 @@ GESSO_KERNEL void __launch_bounds__(norm_threads)
         packed_elements<Gradient, items> values;
         const index_t left = count - at;
         if (is_whole) load_items<true>(gradients + at, items, values.words);
-        else load_items<false>(gradients + at, static_cast<int>(left < 0 ? 0 : left < items ? left : items), values.words);
+        else
+            load_items<false>(gradients + at,
+                static_cast<int>(left < 0       ? 0
+                                 : left < items ? left
+                                                : items),
+                values.words);
         float squares = 0.0f;
         GESSO_UNROLL
         for (int i = 0; i < items; ++i) squares = fused_multiply_add(values.get(i), values.get(i), squares);
@@ -263,8 +268,8 @@ cudaError_t adamw_clip(const adamw_list<adamw_tensor<Parameter, Gradient, FirstC
         detail::squared_norm_kernel<Gradient>
             <<<static_cast<unsigned>(list.norm_part_count), detail::norm_threads, 0, stream>>>(list, partial);
     }
-    detail::clip_factor_kernel<><<<1, 1024, 0, stream>>>(
-        partial, list.norm_part_count, device, max_norm, skip_nonfinite);
+    detail::clip_factor_kernel<>
+        <<<1, 1024, 0, stream>>>(partial, list.norm_part_count, device, max_norm, skip_nonfinite);
     return cudaGetLastError();
 }
 

@@ -78,7 +78,7 @@ struct adamw_factors<hardware_math> {
     float beta2;
     float one_minus_beta2;
     float log2_beta2;
-    float root;     // 1 / sqrt(c2), and this and the next over the step size
+    float root;  // 1 / sqrt(c2), and this and the next over the step size
     float epsilon;
     float decay;
 

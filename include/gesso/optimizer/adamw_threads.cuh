@@ -31,12 +31,14 @@ struct moment_tile {
 template<class Policy, class Parameter, class Gradient, class First, class Second>
 constexpr int items_of()
 {
-    constexpr index_t element_bytes = static_cast<index_t>(sizeof(Parameter) + sizeof(Gradient)
-                                    + sizeof(typename First::code_type) + sizeof(typename Second::code_type));
+    constexpr index_t element_bytes = static_cast<index_t>(
+        sizeof(Parameter) + sizeof(Gradient) + sizeof(typename First::code_type) + sizeof(typename Second::code_type));
     index_t items = Policy::items_per_thread;
     while (items > 2 && 2 * items * element_bytes * Policy::block_threads > 40 * 1024) items /= 2;
-    if (First::has_scale && padded(First::granularity::group_size) < items) items = padded(First::granularity::group_size);
-    if (Second::has_scale && padded(Second::granularity::group_size) < items) items = padded(Second::granularity::group_size);
+    if (First::has_scale && padded(First::granularity::group_size) < items)
+        items = padded(First::granularity::group_size);
+    if (Second::has_scale && padded(Second::granularity::group_size) < items)
+        items = padded(Second::granularity::group_size);
     return static_cast<int>(items);
 }
 
@@ -60,7 +62,7 @@ struct adamw_threads {
         typename second::staged second_codes;
     };
     static constexpr bool can_copy = decltype(stage::parameters)::can_copy && decltype(stage::gradients)::can_copy
-                                  && first::staged::can_copy && second::staged::can_copy;
+                                     && first::staged::can_copy && second::staged::can_copy;
 
     struct storage {
         typename first::storage first_storage;
@@ -127,7 +129,8 @@ struct adamw_threads {
             source.stream(3 * whole.number + 2), whole.first_moment.first + at.begin + at.local);
         const bool special =
             first::group::are_special(held.first_codes) || second::group::are_special(held.second_codes);
-        const bool has_zero_gradient = special ? update<true>(held, staged, with, bits) : update<false>(held, staged, with, bits);
+        const bool has_zero_gradient =
+            special ? update<true>(held, staged, with, bits) : update<false>(held, staged, with, bits);
         const uint32_t settles = has_zero_gradient ? settle(staged, with) : 0u;
         if constexpr (Whole) {
             __syncwarp();
@@ -137,7 +140,8 @@ struct adamw_threads {
         }
 
         if constexpr (first::is_grouped) reduce_threads<first::lanes, threads>(held.first_known, shared.first_storage);
-        if constexpr (second::is_grouped) reduce_threads<second::lanes, threads>(held.second_known, shared.second_storage);
+        if constexpr (second::is_grouped)
+            reduce_threads<second::lanes, threads>(held.second_known, shared.second_storage);
         const auto [first_numerator, second_numerator] = numerators(held);
         compress<first, typename Policy::first_rounding, typename Policy::first_underflow>(whole.first_moment, at,
             held.first_values, first::group::fit(held.first_known, first_numerator),
@@ -191,9 +195,11 @@ private:
     };
     static __device__ __forceinline__ both_numerators numerators(const registers& held)
     {
-        constexpr bool shares = !is_exact && FirstCodec::has_exponent && first::lanes > 1 && second::lanes > 1
-                             && standard::is_same_v<typename FirstCodec::format, typename SecondCodec::format>
-                             && standard::is_same_v<typename FirstCodec::expansion, typename SecondCodec::expansion>;
+        constexpr bool shares =
+            !is_exact && FirstCodec::has_exponent && first::lanes > 1 && second::lanes > 1
+            && standard::is_same_v<typename FirstCodec::format,
+                typename SecondCodec::
+                    format> && standard::is_same_v<typename FirstCodec::expansion, typename SecondCodec::expansion>;
         if constexpr (shares) {
             const bool is_odd = threadIdx.x % 2 != 0;
             range_statistic mine = held.first_known;
@@ -345,9 +351,8 @@ private:
     {
         using group = typename Moment::group;
         typename Moment::codes codes;
-        group::template encode<Rounding, Underflow, Moment::is_signed>(
-            values, with, codes, bits_at<Whole, Rounding>(source, view.first + at.begin + at.local), settles,
-            are_regular);
+        group::template encode<Rounding, Underflow, Moment::is_signed>(values, with, codes,
+            bits_at<Whole, Rounding>(source, view.first + at.begin + at.local), settles, are_regular);
         store_items<Whole>(view.codes + at.begin + at.local, at.valid, codes.words);
         if constexpr (Codec::has_scale) {
             if (static_cast<int>(threadIdx.x) % Moment::lanes == 0 && (Whole || at.valid > 0)) {

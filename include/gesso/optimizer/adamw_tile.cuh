@@ -18,8 +18,10 @@ struct adamw_tile {
     using first = moment_tile<FirstCodec, Policy, items, true>;
     using second = moment_tile<SecondCodec, Policy, items, false>;
 
-    static constexpr index_t large_size = first::group_size > second::group_size ? first::group_size : second::group_size;
-    static constexpr index_t small_size = first::group_size > second::group_size ? second::group_size : first::group_size;
+    static constexpr index_t large_size =
+        first::group_size > second::group_size ? first::group_size : second::group_size;
+    static constexpr index_t small_size =
+        first::group_size > second::group_size ? second::group_size : first::group_size;
     static constexpr index_t padded_size = padded(large_size);
     static_assert(padded_size <= elements,
         "gesso::adamw_step: a group is larger than a tile; raise the policy's block_threads or items_per_thread");
@@ -29,15 +31,18 @@ struct adamw_tile {
     static constexpr bool bends = FirstCodec::has_exponent || SecondCodec::has_exponent;
     // As many as registers allow without spilling: 80 a thread, and more for random bits and for reductions of a block.
     static constexpr bool is_exact = standard::is_same_v<typename Policy::math, exact_math>;
-    static constexpr bool is_random = standard::is_same_v<typename Policy::first_rounding, stochastic>
-                                   || standard::is_same_v<typename Policy::second_rounding, stochastic>
-                                   || standard::is_same_v<typename Policy::parameter_rounding, stochastic>;
+    template<class Rounding>
+    static constexpr bool draws = standard::is_same_v<Rounding, stochastic>;
+    static constexpr bool is_random = draws<typename Policy::first_rounding> || draws<typename Policy::second_rounding>
+                                   || draws<typename Policy::parameter_rounding>;
     static constexpr int blocks_of_128 = padded_size > 32 * items ? 4 : is_random ? 5 : 6;
     static constexpr int blocks_per_multiprocessor = is_exact ? 1 : blocks_of_128 * 128 / Policy::block_threads;
 
     // Edges take fewer elements a thread, as few as the largest group allows: their code must not cost the others registers.
-    static constexpr int edge_items = static_cast<int>(
-        padded_size / Policy::block_threads > 4 ? padded_size / Policy::block_threads : items < 4 ? items : 4);
+    static constexpr int edge_items =
+        static_cast<int>(padded_size / Policy::block_threads > 4 ? padded_size / Policy::block_threads
+                         : items < 4                             ? items
+                                                                 : 4);
     using whole_threads = adamw_threads<Policy, Parameter, Gradient, FirstCodec, SecondCodec, items>;
     using edge_threads = adamw_threads<Policy, Parameter, Gradient, FirstCodec, SecondCodec, edge_items>;
 
@@ -107,7 +112,8 @@ private:
         struct vectors {
             uint4 all[3];
         };
-        return __builtin_bit_cast(adamw_device_state::launch_scalars, *reinterpret_cast<const vectors*>(&device->launch));
+        return __builtin_bit_cast(
+            adamw_device_state::launch_scalars, *reinterpret_cast<const vectors*>(&device->launch));
     }
 
     static __device__ __forceinline__ adamw_factors<typename Policy::math> factors_of(
@@ -162,8 +168,7 @@ private:
         const index_t left = end - element;
         const int valid = static_cast<int>(left < 0 ? 0 : left < edge_items ? left : edge_items);
         const typename edge_threads::template place<false> at{valid > 0 ? element : 0, 0u, valid};
-        const typename edge_threads::group_bytes bytes =
-            edge_threads::fetch(of, at, shared.edge.stage);
+        const typename edge_threads::group_bytes bytes = edge_threads::fetch(of, at, shared.edge.stage);
         edge_threads::step(
             of, at, shared.edge.stage, bytes, factors_of(launch, of), launch.source, shared.edge.reduction);
     }
@@ -185,7 +190,7 @@ private:
     {
         const auto address = [](const void* pointer) { return reinterpret_cast<uint64_t>(pointer); };
         const uint64_t together = address(of.parameters) | address(of.gradients) | address(of.first_moment.codes)
-                                | address(of.second_moment.codes);
+                                  | address(of.second_moment.codes);
         return together % 16 == 0 && of.first_moment.first % stochastic::block_elements == 0;
     }
 };
