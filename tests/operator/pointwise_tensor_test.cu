@@ -1,28 +1,42 @@
 // Copyright 2026 The Gesso authors. Licensed under the Apache License, Version 2.0.
 //
-// Operators of the device whose outputs have one scale for all: plain and transposed.
+// Operators of the device whose outputs have one scale for all: plain, transposed and both.
 #include "pointwise_device.hpp"
 
 using namespace gesso;
+using support::codes_by;
+using support::compressed_memory;
+using support::elements;
+using support::matrix_memory;
+using support::quantized_memory;
 
 namespace {
 
-using saved = compressed_matrix<const elementwise_codec>;
-using product = quantized_matrix<product_codec>;
-using gradient = quantized_matrix<gradient_codec>;
+template<class... Each>
+using list = std::tuple<Each...>;
+using runner = support::device_operators<>;
+using saved = codes_by<elementwise_codec>;
+using product = quantized_memory<product_codec>;
+using gradient = quantized_memory<gradient_codec>;
 
-using swiglu_trial = support::operator_trial<swiglu, std::tuple<saved, saved>, std::tuple<product>>;
-using swiglu_backward_trial = support::operator_trial<swiglu_backward,
-    std::tuple<saved, saved, matrix_ref<const bf16>>, std::tuple<gradient, gradient>>;
-using gelu_trial = support::operator_trial<gelu<>, std::tuple<saved>, std::tuple<compressed_matrix<product_codec>>>;
-using add_trial = support::operator_trial<residual_add_backward<>,
-    std::tuple<matrix_ref<const bf16>, matrix_ref<const float>>, std::tuple<matrix_ref<bf16>, gradient>>;
+using swiglu_trial = support::pointwise_trial<runner, swiglu, list<saved, saved>, list<product>>;
+using gradient_from = list<saved, saved, elements<bf16>>;
+using gradient_to = list<gradient, gradient>;
+using swiglu_gradient = support::pointwise_trial<runner, swiglu_backward, gradient_from, gradient_to>;
+using gelu_trial = support::pointwise_trial<runner, gelu<>, list<saved>, list<compressed_memory<product_codec>>>;
+using add_from = list<elements<bf16>, elements<float>>;
+using add_to = list<matrix_memory<bf16>, gradient>;
+using add_trial = support::pointwise_trial<runner, residual_add_backward<>, add_from, add_to>;
+
+using gradient_runs = support::repeated<swiglu_backward, gradient_from, gradient_to>;
+using add_runs = support::repeated<residual_add_backward<>, add_from, add_to>;
 
 }  // namespace
 
 namespace support {
 
-TEST_CASE_TEMPLATE_INVOKE(pointwise_bytes, swiglu_trial, swiglu_backward_trial, gelu_trial, add_trial);
-TEST_CASE_TEMPLATE_INVOKE(pointwise_repeats, swiglu_backward_trial, add_trial);
+TEST_CASE_TEMPLATE_INVOKE(pointwise_numbers, swiglu_trial, swiglu_gradient, gelu_trial, add_trial);
+TEST_CASE_TEMPLATE_INVOKE(pointwise_vectors, swiglu_trial, swiglu_gradient, gelu_trial, add_trial);
+TEST_CASE_TEMPLATE_INVOKE(pointwise_repeats, gradient_runs, add_runs);
 
 }  // namespace support

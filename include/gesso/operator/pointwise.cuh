@@ -1,7 +1,7 @@
 // Copyright 2026 The Gesso authors. Licensed under the Apache License, Version 2.0.
 //
 // Operators on single elements in device memory: those of operator/pointwise.hpp, or a user's own struct like them. Load,
-// decode, statistic, encode and transpose come from here.
+// decode, statistic, encode and transpose come from here. Compiled, not yet run on a GPU: no speed is claimed.
 //
 //   pointwise<silu>(sources_of(x), sinks_of(y), nullptr, stream);                        one pass
 //   pointwise<swiglu>(sources_of(gate, up), sinks_of(quantized), workspace, stream);     two passes, one exact scale
