@@ -274,14 +274,19 @@ TEST_CASE_TEMPLATE_DEFINE(
     for (const int width : widths) {
         matrix_memory<bf16> x = matrix_of<bf16>(3, width, [](int row, int column) { return row - 1 + column / 200.0; });
         matrix_memory<float> y(3, width);
-        quantized_memory<saved_activation> to{{3, width}, {width, 3}};
-        failures.expect(run_on<gesso::silu, Runner>(x, y) && run_on<gesso::silu, Runner>(x, to),
+        compressed_memory<saved_activation> to(3, width);
+        quantized_memory<gesso::product_codec> both{{3, width}, {width, 3}};
+        failures.expect(run_on<gesso::silu, Runner>(x, y) && run_on<gesso::silu, Runner>(x, to)
+                            && run_on<gesso::silu, Runner>(x, both),
             [&](auto& out) { out << "failed at width " << width; });
         expect_sink(to, y, failures);
+        expect_sink(both, y, failures);
         const std::vector<float> weight(static_cast<std::size_t>(width), 1.5f);
-        failures.expect(run_rms_norm<Runner>(x, weight, 1e-5f, y) && run_rms_norm<Runner>(x, weight, 1e-5f, to),
+        failures.expect(run_rms_norm<Runner>(x, weight, 1e-5f, y) && run_rms_norm<Runner>(x, weight, 1e-5f, to)
+                            && run_rms_norm<Runner>(x, weight, 1e-5f, both),
             [&](auto& out) { out << "failed at width " << width; });
         expect_sink(to, y, failures);
+        expect_sink(both, y, failures);
     }
     CHECK_MESSAGE(failures.passed(), failures.report());
 }
