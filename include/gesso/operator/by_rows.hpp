@@ -1,9 +1,7 @@
 // Copyright 2026 The Gesso authors. Licensed under the Apache License, Version 2.0.
 //
-// Operators by rows: sums over a row first, then numbers of an element. What the norms in operator/norm.hpp are, and a
-// user's own. Here what an operator is given beside its matrices, and the host level.
-//
-// An operator by rows takes sums over a row first, in one or two stages, and then maps the numbers of an element:
+// Operators by rows, as the norms in operator/norm.hpp and a user's own: sums over a row first, in one or two stages, then
+// numbers of an element. Here what such an operator is given beside its matrices, and the host level. It is a struct with
 //
 //   inputs, outputs   numbers of an element, in and out
 //   parameters        numbers of a column that it reads (a weight, a bias); 0 is valid
