@@ -166,8 +166,8 @@ struct operator_memory<std::tuple<Sources...>, std::tuple<Sinks...>> {
 // Adds <operation>/in:.../out:.../output:.../rows:.../columns:... for a shape. prepare(shape, memory) makes what the operator needs
 // beside its operands, act(prepared, memory, stream) puts the work on the stream; more_bytes(shape): what it moves beside them.
 template<class Sources, class Sinks, class Prepare, class Act, class Bytes>
-void add_operator(const std::string& operation, matrix_shape shape, output wanted, const Prepare& prepare, const Act& act,
-    const Bytes& more_bytes)
+void add_operator(const std::string& operation, matrix_shape shape, output wanted, const Prepare& prepare,
+    const Act& act, const Bytes& more_bytes)
 {
     using memory_type = operator_memory<Sources, Sinks>;
     add(operation + memory_type::name(wanted) + shape.name(), [=](benchmark::State& state) {

@@ -69,7 +69,8 @@ bool same_on_both_sides()
     const gesso::quantized_matrix<product> to{y_layout.bind(y.data()), turned_layout.bind(turned.data())};
     const gesso::quantized_matrix<product> to_there{
         y_layout.bind(y_there.data()), turned_layout.bind(turned_there.data())};
-    const gesso::status on_host = gesso::host_pointwise<relu_squared>(gesso::sources_of(codes.plain), gesso::sinks_of(to));
+    const gesso::status on_host =
+        gesso::host_pointwise<relu_squared>(gesso::sources_of(codes.plain), gesso::sinks_of(to));
     const cudaError_t there = gesso::pointwise<relu_squared>(
         gesso::sources_of(x_layout.bind(x_there.data())), gesso::sinks_of(to_there), workspace.data(), nullptr);
     return on_host == gesso::status::success && there == cudaSuccess && y_there.holds(y) && turned_there.holds(turned);

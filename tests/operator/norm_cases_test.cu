@@ -51,8 +51,8 @@ TEST_CASE("a norm's gradients are the same bytes in 20 runs of 3 cuts, and from 
     const matrix_ref<const bf16> dy_view{dy.data(), rows, columns, columns};
     const quantized_matrix<gradient_codec> to{plain.bind(codes.data()), transposed.bind(turned.data())};
     const auto run = [&](auto tuning, cudaStream_t stream) {
-        return apply_rms_norm_backward<decltype(tuning)>(x_view, weight.data(), rstd.data(), dy_view, to,
-            dweight.data(), workspace.data(), stream);
+        return apply_rms_norm_backward<decltype(tuning)>(
+            x_view, weight.data(), rstd.data(), dy_view, to, dweight.data(), workspace.data(), stream);
     };
     const auto bytes = [&] {
         GESSO_CUDA(cudaDeviceSynchronize());

@@ -16,9 +16,9 @@ namespace {
 using runner = support::device_operators<>;
 template<norm_kind Kind, class Weight, class Source, class Sink, class Gradient, class GradientSink>
 using trial = support::norm_trial<runner, Kind, Weight, Source, Sink, Gradient, GradientSink>;
-using rms_groups = trial<norm_kind::root_mean_square, fp16, elements<float>,
-    compressed_memory<codec<e5m2, identity, per_tile<1, 12>>>, elements<float>,
-    compressed_memory<codec<e4m3, identity, per_tile<1, 512>>>>;
+using rms_groups =
+    trial<norm_kind::root_mean_square, fp16, elements<float>, compressed_memory<codec<e5m2, identity, per_tile<1, 12>>>,
+        elements<float>, compressed_memory<codec<e4m3, identity, per_tile<1, 512>>>>;
 using olmo = trial<norm_kind::layer_without_parameters, float, elements<float>, quantized_memory<product_codec>,
     elements<fp16>, matrix_memory<bf16>>;
 

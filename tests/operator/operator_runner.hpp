@@ -72,8 +72,7 @@ struct device_operators {
     {
         const device_memory workspace(static_cast<std::size_t>(gesso::pointwise_workspace_bytes<Operator>));
         return with_operands(from, to, [&](const auto& sources, const auto& sinks) {
-            const cudaError_t error =
-                gesso::pointwise<Operator, Tuning>(sources, sinks, workspace.data(), nullptr);
+            const cudaError_t error = gesso::pointwise<Operator, Tuning>(sources, sinks, workspace.data(), nullptr);
             GESSO_CUDA(cudaDeviceSynchronize());
             CHECK(workspace.is_intact());
             return error;
@@ -125,9 +124,9 @@ private:
         };
         const auto sources = std::apply(moved, from);
         const auto sinks = std::apply(moved, to);
-        const cudaError_t error = act(
-            std::apply([](const auto&... each) { return gesso::sources_of(each->view()...); }, sources),
-            std::apply([](const auto&... each) { return gesso::sinks_of(each->view()...); }, sinks));
+        const cudaError_t error =
+            act(std::apply([](const auto&... each) { return gesso::sources_of(each->view()...); }, sources),
+                std::apply([](const auto&... each) { return gesso::sinks_of(each->view()...); }, sinks));
         std::apply([](const auto&... each) { (each->back(), ...); }, sinks);
         return error == cudaSuccess;
     }

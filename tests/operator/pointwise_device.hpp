@@ -8,10 +8,12 @@
 
 namespace support {
 
-TEST_CASE_TEMPLATE_DEFINE("operators of elements where rows are whole vectors, and tiles many", Trial, pointwise_vectors)
+TEST_CASE_TEMPLATE_DEFINE(
+    "operators of elements where rows are whole vectors, and tiles many", Trial, pointwise_vectors)
 {
     tally failures;
-    for (const shape& of : {shape{64, 256}, shape{129, 208}, shape{257, 136}, shape{1, 1000}, shape{300, 1}, shape{16, 4096}}) {
+    for (const shape& of :
+        {shape{64, 256}, shape{129, 208}, shape{257, 136}, shape{1, 1000}, shape{300, 1}, shape{16, 4096}}) {
         for (const kind_of_values kind : {kind_of_values::mild, kind_of_values::faulty}) {
             for (const bool is_packed : {true, false}) Trial::run(of, kind, is_packed, failures);
         }
@@ -78,7 +80,8 @@ struct repeated<Operator, std::tuple<Sources...>, std::tuple<Sinks...>> {
     {
         std::tuple<Sinks...> sinks{make_sink(of_, true, static_cast<Sinks*>(nullptr))...};
         const auto tied = [](auto&... each) { return std::tie(each...); };
-        REQUIRE(device_operators<Tuning>::template pointwise<Operator>(std::apply(tied, sources), std::apply(tied, sinks)));
+        REQUIRE(
+            device_operators<Tuning>::template pointwise<Operator>(std::apply(tied, sources), std::apply(tied, sinks)));
         std::vector<unsigned char> bytes;
         std::apply([&](auto&... each) { (append_bytes(bytes, each), ...); }, sinks);
         return bytes;

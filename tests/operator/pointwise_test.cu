@@ -27,8 +27,9 @@ using silu_trial = support::pointwise_trial<runner, silu, silu_from, silu_to>;
 using add_trial = support::pointwise_trial<runner, residual_add<>, list<elements<bf16>, elements<bf16>>,
     list<matrix_memory<bf16>, compressed_memory<activation_16>>>;
 // Scales of tiles and rows, groups of 12 and larger than a warp, 16-bit types.
-using square_trial = support::pointwise_trial<runner, silu_backward,
-    list<codes_by<plain<e4m3, per_tile<16, 4>>>, elements<float>>, list<compressed_memory<plain<e5m2, per_tile<1, 12>>>>>;
+using square_trial =
+    support::pointwise_trial<runner, silu_backward, list<codes_by<plain<e4m3, per_tile<16, 4>>>, elements<float>>,
+        list<compressed_memory<plain<e5m2, per_tile<1, 12>>>>>;
 using long_trial = support::pointwise_trial<runner, gelu<gelu_kind::tanh>, list<codes_by<blocked>>,
     list<compressed_memory<plain<e4m3, per_tile<1, 300>>>>>;
 using half_from = list<elements<fp16>, codes_by<plain<e5m2, per_row>>, elements<bf16>>;

@@ -10,17 +10,16 @@ namespace gesso {
 
 namespace detail {
 
-// A block of sums of columns has at least this many blocks' worth of rows; fixed, for the order of the sums depends on it.
-constexpr index_t most_row_blocks = 512;
-
 // Where an operator by rows keeps what it needs twice: maxima of outputs, values of rows, partial sums of columns.
 template<class Operator>
 struct by_rows_workspace {
     static constexpr index_t maxima_bytes = index_t{Operator::outputs} * max_partials * 4;
+    // Blocks that take equal runs of rows. Where they sum columns the order of the sums depends on it: never a tuning.
+    static constexpr index_t most_blocks = Operator::column_sums > 0 ? 512 : max_partials;
     index_t rows;
     index_t columns;
 
-    index_t rows_of_block() const { return parts(rows, most_row_blocks); }
+    index_t rows_of_block() const { return parts(rows, most_blocks); }
     index_t blocks() const { return rows == 0 ? 0 : parts(rows, rows_of_block()); }
     index_t stride() const { return round_up(columns, 4); }
     index_t row_values_bytes() const { return round_up(rows * Operator::row_values, 4) * 4; }
@@ -42,12 +41,13 @@ struct type_of {
 
 template<class Tile, class Function, class Sources, class Sinks>
 cudaError_t launch_rows_kernel(int summing, const Function& function, const Sources& sources, const Sinks& sinks,
-    index_t blocks, index_t rows_of_block, float* column_partials, index_t stride, const partial_maxima& partials, cudaStream_t stream)
+    index_t blocks, index_t rows_of_block, float* column_partials, index_t stride, const partial_maxima& partials,
+    cudaStream_t stream)
 {
     const extent of = extent_of(sources.first);
     if (!fits_grid(blocks)) return cudaErrorInvalidValue;
-    return launch_early(&rows_kernel<Tile, Sources, Sinks>, blocks, Tile::threads(summing), stream, function, sources, sinks,
-        Tile::cut_of(of.columns, summing), of.rows, rows_of_block, column_partials, stride, partials);
+    return launch_early(&rows_kernel<Tile, Sources, Sinks>, blocks, Tile::threads(summing), stream, function, sources,
+        sinks, Tile::cut_of(of.columns, summing), of.rows, rows_of_block, column_partials, stride, partials);
 }
 
 template<class Operator, class Tuning, class Parameter, class Sources, class Sinks>
@@ -79,7 +79,8 @@ cudaError_t launch_by_rows(const Sources& sources, const row_memory<Operator, Pa
             constexpr int count = decltype(pieces)::value;
             const int summing = lying::template sum_threads<count>(of.columns);
             if constexpr (lying::cuts_alike) {
-                return launch(type_of<rows_tile<Operator, Parameter, Sources, Sinks, count, false, is_many>>{}, summing);
+                return launch(
+                    type_of<rows_tile<Operator, Parameter, Sources, Sinks, count, false, is_many>>{}, summing);
             } else {
                 return launch(type_of<lying>{}, summing);
             }
@@ -121,12 +122,11 @@ index_t by_rows_workspace_bytes(index_t rows, index_t columns)
 //   workspace  by_rows_workspace_bytes<Operator>(rows, columns); null where no output has one scale for all and there are no
 //              sums of columns
 // A row of up to 16,384 elements lives in the registers of a block; longer ones are read once for each stage and once more.
-// Deterministic: sums are taken in an order that depends on the shape and the types of the operands alone, those of columns
-// through partial sums of at least rows / 512 rows each, in the workspace. Tuning: operator_tuning, of which an operator by
-// rows has the tiles alone.
+// Deterministic: sums are taken in an order that depends on the shape alone, those of columns through partial sums of at
+// least rows / 512 rows each, in the workspace. Tuning: operator_tuning, of which an operator by rows has the tiles alone.
 template<class Tuning = void, class Operator, class Parameter, class... Sources, class... Sinks>
-[[nodiscard]] cudaError_t by_rows(const source_pack<Sources...>& sources,
-    const row_memory<Operator, Parameter>& memory, const sink_pack<Sinks...>& sinks, void* workspace, cudaStream_t stream)
+[[nodiscard]] cudaError_t by_rows(const source_pack<Sources...>& sources, const row_memory<Operator, Parameter>& memory,
+    const sink_pack<Sinks...>& sinks, void* workspace, cudaStream_t stream)
 {
     using source_type = source_pack<Sources...>;
     using sink_type = sink_pack<Sinks...>;

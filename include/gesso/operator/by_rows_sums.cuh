@@ -60,8 +60,8 @@ struct rows_function {
         for (int i = 0; i < Operator::row_values; ++i) row_values[row * Operator::row_values + i] = from.values[i];
     }
     template<int Items>
-    static __device__ __forceinline__ void parameters_of(const column_state<Items>& columns, int item,
-        float (&to)[at_least_one(Operator::parameters)])
+    static __device__ __forceinline__ void parameters_of(
+        const column_state<Items>& columns, int item, float (&to)[at_least_one(Operator::parameters)])
     {
         if constexpr (Operator::parameters == 0) to[0] = 0.0f;
         GESSO_UNROLL

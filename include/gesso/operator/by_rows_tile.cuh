@@ -260,8 +260,8 @@ struct rows_tile {
 template<class Tile, class Sources, class Sinks>
 GESSO_KERNEL void __launch_bounds__(Tile::most_threads)
     rows_kernel(const typename Tile::function_type function, const Sources sources, const Sinks sinks,
-        const typename Tile::cut row_cut, const index_t rows, const index_t rows_of_block,
-        float* const column_partials, const index_t partial_stride, const partial_maxima partials)
+        const typename Tile::cut row_cut, const index_t rows, const index_t rows_of_block, float* const column_partials,
+        const index_t partial_stride, const partial_maxima partials)
 {
     __shared__ typename Tile::shared_type shared;
     wait_for_earlier();

@@ -11,8 +11,8 @@ namespace gesso {
 
 // y = x rstd w, each (rows, columns); rstd (rows) is saved for backward, null: not wanted.
 template<class Tuning = void, class Source, class Weight, class Sink>
-[[nodiscard]] cudaError_t apply_rms_norm(const Source& x, const Weight* weight, float epsilon, const Sink& y, float* rstd,
-    void* workspace, cudaStream_t stream)
+[[nodiscard]] cudaError_t apply_rms_norm(const Source& x, const Weight* weight, float epsilon, const Sink& y,
+    float* rstd, void* workspace, cudaStream_t stream)
 {
     return by_rows<Tuning>(sources_of(x), rms_norm_memory(weight, epsilon, rstd), sinks_of(y), workspace, stream);
 }
@@ -34,8 +34,8 @@ template<class Tuning = void, class Source, class Weight, class Sink>
         sources_of(x), layer_norm_memory(weight, bias, epsilon, mean, rstd), sinks_of(y), workspace, stream);
 }
 template<class Tuning = void, class Source, class Sink>
-[[nodiscard]] cudaError_t apply_layer_norm(const Source& x, float epsilon, const Sink& y, float* mean, float* rstd,
-    void* workspace, cudaStream_t stream)
+[[nodiscard]] cudaError_t apply_layer_norm(
+    const Source& x, float epsilon, const Sink& y, float* mean, float* rstd, void* workspace, cudaStream_t stream)
 {
     return by_rows<Tuning>(sources_of(x), layer_norm_memory(epsilon, mean, rstd), sinks_of(y), workspace, stream);
 }
@@ -51,8 +51,7 @@ template<class Tuning = void, class Source, class Gradient, class Sink>
 [[nodiscard]] cudaError_t apply_layer_norm_backward(const Source& x, const float* mean, const float* rstd,
     const Gradient& dy, const Sink& dx, void* workspace, cudaStream_t stream)
 {
-    return by_rows<Tuning>(
-        sources_of(x, dy), layer_norm_backward_memory(mean, rstd), sinks_of(dx), workspace, stream);
+    return by_rows<Tuning>(sources_of(x, dy), layer_norm_backward_memory(mean, rstd), sinks_of(dx), workspace, stream);
 }
 
 }  // namespace gesso

@@ -11,7 +11,7 @@ namespace gesso {
 
 namespace detail {
 
-// Four 8-bit codes of Format to their numbers times 1 / half_factor, without the special-function unit, which an operator has
+// Four 8-bit codes of Format to their numbers divided by `factor`, without the special-function unit, which an operator has
 // other work for: a code's fields, put where fp16 has its own. Not for codes beyond the largest.
 template<class Format>
 struct half_numbers {
@@ -67,7 +67,9 @@ struct loaded_source<compressed_matrix<const Codec>, Items, Aligned> {
     static constexpr index_t height = Codec::has_scale ? index_t{granularity::tile_rows} : 0;
     static constexpr index_t width = Codec::has_scale ? index_t{granularity::tile_columns} : 0;
     // Neighbours that share a scale for sure.
-    static constexpr int same = width == 0 ? Items : Aligned ? static_cast<int>(greatest_common_divisor(width, Items)) : 1;
+    static constexpr int same = width == 0 ? Items
+                                : Aligned  ? static_cast<int>(greatest_common_divisor(width, Items))
+                                           : 1;
     packed_codes<format, Items> codes;
     typename Codec::scale_code_type scales[static_cast<unsigned>(Items / same)];
 
@@ -200,11 +202,12 @@ struct sink_traits<compressed_matrix<Codec>> {
     static constexpr index_t width = Codec::has_scale ? index_t{granularity::tile_columns} : 0;
     static constexpr int bytes = static_cast<int>(sizeof(typename Codec::code_type));
     static_assert(is_tensor || !Codec::has_scale || (granularity::tile_rows == 1 && width > 0),
-        "gesso::pointwise: on the device an output's scale belongs to 1 x G elements, to the whole tensor, or there is none; "
+        "gesso::pointwise: on the device an output's scale belongs to 1 x G elements, to the whole tensor, or there is "
+        "none; "
         "write bf16 and quantize() it for other tiles, or use the host level");
-    static_assert(!is_tensor || Codec::format::bits == 8,
-        "gesso::pointwise: on the device an output with one scale has codes of 8 bits; use a format of 8 bits, or the host "
-        "level");
+    static_assert(!is_tensor || Codec::format::bits == 8, "gesso::pointwise: on the device an output with one scale "
+                                                          "has codes of 8 bits; use a format of 8 bits, or the host "
+                                                          "level");
 };
 template<class Codec, class TransposedCodec>
 struct sink_traits<quantized_matrix<Codec, TransposedCodec>> : sink_traits<compressed_matrix<Codec>> {

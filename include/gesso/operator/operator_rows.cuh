@@ -119,8 +119,8 @@ struct pointwise_function {
     {}
     __device__ __forceinline__ void load_row(row_state&, index_t, bool) const {}
     template<int Items>
-    __device__ __forceinline__ void apply(const float (&in)[static_cast<unsigned>(inputs)],
-        const column_state<Items>&, int, const row_state&, float (&out)[static_cast<unsigned>(outputs)]) const
+    __device__ __forceinline__ void apply(const float (&in)[static_cast<unsigned>(inputs)], const column_state<Items>&,
+        int, const row_state&, float (&out)[static_cast<unsigned>(outputs)]) const
     {
         Operator::apply(in, out);
     }

@@ -16,7 +16,8 @@ template<class View, int Items, int Threads, bool IsTensor = sink_traits<View>::
 struct tile_sink {
     static constexpr int count = 0;
     __device__ __forceinline__ void prepare(const View&, const partial_maxima&, uint32_t*) {}
-    __device__ __forceinline__ void put(const View&, const packed_elements<float, Items>&, int, index_t, index_t, int) {}
+    __device__ __forceinline__ void put(const View&, const packed_elements<float, Items>&, int, index_t, index_t, int)
+    {}
     template<class Transposer>
     __device__ __forceinline__ void turn(const View&, Transposer*) const
     {}
@@ -39,8 +40,8 @@ struct tile_sink<View, Items, Threads, true> {
         if (blockIdx.x == 0 && threadIdx.x == 0) store_tensor_scale<group>(with, plain_of(to), transposed_of(to));
     }
     // Row `i` of the thread to codes, which go to the plain output.
-    __device__ __forceinline__ void put(const View& to, const packed_elements<float, Items>& numbers, int i,
-        index_t row, index_t column, int valid)
+    __device__ __forceinline__ void put(
+        const View& to, const packed_elements<float, Items>& numbers, int i, index_t row, index_t column, int valid)
     {
         const bool is_special = largest_magnitude<Items>(numbers, 0) >= infinity_bits;
         const auto some = group::template encode<Items>(numbers, 0, with, nearest_even{}, 0, is_special);
@@ -135,15 +136,17 @@ struct tile_operator {
     // blocks as these leave room for.
     static constexpr int loaded_words = loaded_type::bytes * items;
     static constexpr int registers = loaded_words + sinks_type::count * items
-                                     + (Function::inputs + Function::outputs) * items / 2 + Function::registers / 2 + 40;
-    static constexpr int resident_blocks =
-        registers <= 64 ? 4 * 256 / threads : registers <= 80 ? 3 * 256 / threads : registers <= 128 ? 2 * 256 / threads : 1;
+                                     + (Function::inputs + Function::outputs) * items / 2 + Function::registers / 2
+                                     + 40;
+    static constexpr int resident_blocks = registers <= 64    ? 4 * 256 / threads
+                                           : registers <= 80  ? 3 * 256 / threads
+                                           : registers <= 128 ? 2 * 256 / threads
+                                                              : 1;
 };
 
 template<class Tile, class Function, class Sources, class Sinks>
-GESSO_KERNEL void __launch_bounds__(Tile::threads, Tile::resident_blocks)
-    tile_operator_kernel(const Function function, const Sources sources, const Sinks sinks,
-        const typename Tile::places_type places, const partial_maxima partials)
+GESSO_KERNEL void __launch_bounds__(Tile::threads, Tile::resident_blocks) tile_operator_kernel(const Function function,
+    const Sources sources, const Sinks sinks, const typename Tile::places_type places, const partial_maxima partials)
 {
     constexpr int items = Tile::items;
     using transposer = typename Tile::transposer;

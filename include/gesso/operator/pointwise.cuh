@@ -30,8 +30,8 @@ constexpr index_t pointwise_workspace_bytes = index_t{Operator::outputs} * detai
 // Errors: cudaErrorInvalidValue for what host_pointwise refuses or a missing workspace, cudaErrorNotSupported for a transpose
 // of codes with a scale each 1 x G (write them, then transpose()), and launch errors; nothing is written then.
 template<class Operator, class Tuning = void, class... Sources, class... Sinks>
-[[nodiscard]] cudaError_t pointwise(const source_pack<Sources...>& sources, const sink_pack<Sinks...>& sinks,
-    void* workspace, cudaStream_t stream)
+[[nodiscard]] cudaError_t pointwise(
+    const source_pack<Sources...>& sources, const sink_pack<Sinks...>& sinks, void* workspace, cudaStream_t stream)
 {
     using source_type = source_pack<Sources...>;
     using sink_type = sink_pack<Sinks...>;
