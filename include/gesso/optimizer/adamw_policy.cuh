@@ -4,7 +4,7 @@
 // arithmetic takes from there.
 #pragma once
 
-#include <gesso/level/packed.cuh>
+#include <gesso/encoding/hardware.cuh>
 #include <gesso/optimizer/adamw.hpp>
 
 namespace gesso {
