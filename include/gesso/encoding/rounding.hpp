@@ -80,7 +80,7 @@ constexpr GESSO_HOST_DEVICE uint32_t mix(uint32_t value)
 // bits are the same on host and device and depend on no grid, shard or order. Streams keep apart what is rounded at the
 // same element. Nothing is stored between steps; resuming needs the seed and the step alone.
 // Sixteen neighbours share one hash and take it times odd numbers that grow by a constant: any two of them are uncorrelated
-// in the upper bits, which decide (tests/encoding/rounding_test), and a kernel pays one hash and one addition an element.
+// in the upper bits, which decide (tests/encoding/rounding_test), and a kernel pays one hash for them and a product for each.
 struct stochastic {
     uint32_t low;
     uint32_t high;

@@ -119,10 +119,10 @@ struct per_item_bits {
 struct no_bits {
     __device__ __forceinline__ stochastic_bits operator()(int) const { return {0u}; }
 };
-// The random bits of a thread's items, the first of which is element `first`. One way for all alignments of 2^n items that
-// begin at a multiple of their number: they share a hash.
+// Do Items items that begin at a multiple of their number share a hash?
 template<int Items>
 constexpr bool shares_hash = Items <= stochastic::block_elements && (Items & (Items - 1)) == 0;
+// The random bits of a thread's items, the first of which is element `first`: a multiple of Items where they share a hash.
 template<int Items>
 __device__ __forceinline__ no_bits bits_from(const nearest_even&, index_t)
 {

@@ -65,7 +65,10 @@ public:
             checked_ = check(tensors[i]);
             if (checked_ != status::success) return;
             const index_t added = tile::tiles(tensors[i]);
-            if (!detail::fits_grid(added)) checked_ = status::negative_count;
+            if (!detail::fits_grid(added)) {
+                checked_ = status::negative_count;
+                return;
+            }
             tiles += added;
         }
         tiles_of_block_ = tile::tiles_of_block(tiles);

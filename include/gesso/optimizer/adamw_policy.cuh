@@ -13,6 +13,7 @@ namespace gesso {
 // thing: `struct mine : gesso::adamw_policy<> { using parameter_rounding = gesso::stochastic; };`
 // Roundings are nearest_even or stochastic. v is rounded stochastically by default, which is right at every beta2; below
 // beta2 0.98 nearest_even is right too and faster: rounds_stochastically<Codec>() says what `automatic` stands for.
+// In hardware math a step size (lr / c1) below 2^-100 counts as zero.
 template<class Math = hardware_math>
 struct adamw_policy {
     using math = Math;
