@@ -154,9 +154,10 @@ using nv_bf16 = __nv_bfloat16;
 using usual_moments = step_case<nv_bf16, nv_bf16, support::pair_expanded, nearest_even, stochastic>;
 using nearest_moments = step_case<nv_bf16, float, support::pair_expanded, nearest_even, nearest_even>;
 // In the first step v is the square of a gradient of 8 bits. Bent by k = 1/2 it is that gradient in
-// proportion to the largest one, which now and then lies in the middle between two codes, and either is as
-// near.
-using tied_moments = step_case<nv_bf16, nv_bf16, support::pair_expanded, nearest_even, nearest_even, 10>;
+// proportion to the largest one, which now and then lies in the middle between two codes.
+using tied_moments = step_case<nv_bf16, nv_bf16, support::pair_expanded, nearest_even, nearest_even>;
+using tied_unsigned_moments =
+    step_case<nv_bf16, nv_bf16, support::pair_expanded_unsigned, nearest_even, nearest_even>;
 using plain_moments = step_case<__half, __half, support::pair_plain, nearest_even, nearest_even>;
 using e5m2_moments = step_case<float, nv_bf16, support::pair_expanded_e5m2, stochastic, stochastic>;
 using unsigned_moments = step_case<float, float, support::pair_expanded_unsigned, nearest_even, stochastic>;
@@ -170,7 +171,7 @@ using sizes_96 = step_case<bf16, float, support::pair_sizes<gesso::e5m2, 96, 96>
 using sizes_8 = step_case<bf16, bf16, support::pair_sizes<gesso::e4m3, 8, 8>, nearest_even, nearest_even>;
 
 #define GESSO_TEST_STEPS                                                                                     \
-    usual_moments, nearest_moments, tied_moments, plain_moments, e5m2_moments, unsigned_moments,             \
+    usual_moments, nearest_moments, tied_moments, tied_unsigned_moments, plain_moments, e5m2_moments, unsigned_moments,             \
         fp32_moments, bf16_moments, mixed_moments, power_moments, sizes_2048, sizes_96, sizes_8
 
 }  // namespace

@@ -142,6 +142,41 @@ private:
             encode_normal<Underflow>(values, with, codes, settles, are_regular);
         } else if (is_rare) encode_nearest_words<Underflow, Signed, true>(values, with, codes, settles);
         else encode_nearest_words<Underflow, Signed, false>(values, with, codes, 0u);
+        if constexpr (Codec::has_exponent && !Signed) {
+            if (with.reaches_subnormals) settle_ties<Underflow>(values, with, codes, settles);
+        }
+    }
+
+    // Of values that are never negative, as second moments: under the smallest k, 1/2 by default, squares of numbers of
+    // few bits are bent to numbers of few bits, of which many lie in the middle between two codes. There the unit's error
+    // would decide; here the exact way does. (Other exponents make no such ties. A loop, not unrolled: the exact way is
+    // long, and such items are few.)
+    template<class Underflow, int Items>
+    static __device__ __forceinline__ void settle_ties(
+        const item_values<Items>& values, const writer& with, packed_codes<format, Items>& codes, uint32_t settles)
+    {
+        constexpr uint32_t half = 1u << (fraction_bits - 1);
+        constexpr uint32_t doubt = 64;
+        uint32_t ties = 0;
+        GESSO_UNROLL
+        for (int i = 0; i < Items; ++i) {
+            const uint32_t fraction = bits_of(bent<false>(values[i], with)) & (2u * half - 1u);
+            ties |= fraction - (half - doubt) < 2u * doubt ? 1u << i : 0u;
+        }
+        for (ties &= ~settles; ties != 0; ties &= ties - 1u) {
+            const int item = __ffs(static_cast<int>(ties)) - 1;
+            float value = 0.0f;
+            GESSO_UNROLL
+            for (int i = 0; i < Items; ++i) value = i == item ? values[i] : value;
+            const uint32_t code =
+                Codec::encode(value, Codec::load(scale_code(with), exponent_code(with)), nearest_even{}, Underflow{});
+            GESSO_UNROLL
+            for (int word = 0; word < packed_codes<format, Items>::word_count; ++word) {
+                const int shift = 8 * (item % 4);
+                const uint32_t replaced = (codes.words[word] & ~(0xFFu << shift)) | (code << shift);
+                codes.words[word] = word == item / 4 ? replaced : codes.words[word];
+            }
+        }
     }
 
     // Bent values to codes of an unsigned format that has no conversion instruction, to nearest with ties upward (a bent

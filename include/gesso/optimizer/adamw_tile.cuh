@@ -29,13 +29,15 @@ struct adamw_tile {
         "gesso::adamw_step: the smaller of two group sizes must be a power of two that divides the larger");
 
     static constexpr bool bends = FirstCodec::has_exponent || SecondCodec::has_exponent;
-    // As many as registers allow without spilling: 80 a thread, and more for random bits and for reductions of a block.
+    // As many as registers allow without spilling: 80 a thread, and more for random bits, for fp32 parameters (which wait for
+    // memory anyway) and for reductions of a block.
     static constexpr bool is_exact = standard::is_same_v<typename Policy::math, exact_math>;
     template<class Rounding>
     static constexpr bool draws = standard::is_same_v<Rounding, stochastic>;
-    static constexpr bool is_random = draws<typename Policy::first_rounding> || draws<typename Policy::second_rounding>
-                                   || draws<typename Policy::parameter_rounding>;
-    static constexpr int blocks_of_128 = padded_size > 32 * items ? 4 : is_random ? 5 : 6;
+    static constexpr bool is_random =
+        draws<typename Policy::
+                first_rounding> || draws<typename Policy::second_rounding> || draws<typename Policy::parameter_rounding>;
+    static constexpr int blocks_of_128 = padded_size > 32 * items ? 4 : is_random || sizeof(Parameter) == 4 ? 5 : 6;
     static constexpr int blocks_per_multiprocessor = is_exact ? 1 : blocks_of_128 * 128 / Policy::block_threads;
 
     // Edges take fewer elements a thread, as few as the largest group allows: their code must not cost the others registers.
