@@ -121,14 +121,21 @@ __device__ __forceinline__ number_pair decode_pair(uint32_t codes)
 {
     static_assert(Format::bits == 8);
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
-    if constexpr (standard::is_same_v<Conversion, hardware_conversion> && hardware_format<Format> != converts_as::nothing) {
-        uint32_t halves;
+    if constexpr (standard::is_same_v<Conversion,
+                      hardware_conversion> && hardware_format<Format> != converts_as::nothing) {
+        number_pair pair;
         if constexpr (hardware_format<Format> == converts_as::e4m3) {
-            asm("{.reg .b16 c; cvt.u16.u32 c, %1; cvt.rn.f16x2.e4m3x2 %0, c;}" : "=r"(halves) : "r"(codes));
+            asm("{.reg .b16 c, l, h; .reg .b32 p; cvt.u16.u32 c, %2; cvt.rn.f16x2.e4m3x2 p, c; mov.b32 {l, h}, p; "
+                "cvt.f32.f16 %0, l; cvt.f32.f16 %1, h;}"
+                : "=f"(pair.low), "=f"(pair.high)
+                : "r"(codes));
         } else {
-            asm("{.reg .b16 c; cvt.u16.u32 c, %1; cvt.rn.f16x2.e5m2x2 %0, c;}" : "=r"(halves) : "r"(codes));
+            asm("{.reg .b16 c, l, h; .reg .b32 p; cvt.u16.u32 c, %2; cvt.rn.f16x2.e5m2x2 p, c; mov.b32 {l, h}, p; "
+                "cvt.f32.f16 %0, l; cvt.f32.f16 %1, h;}"
+                : "=f"(pair.low), "=f"(pair.high)
+                : "r"(codes));
         }
-        return {decode_fp16(halves & 0xFFFFu), decode_fp16(halves >> 16)};
+        return pair;
     } else
 #endif
     {
@@ -163,7 +170,7 @@ __device__ __forceinline__ uint32_t encode_bf16_pair(float low, float high)
     return codes;
 #else
     return uint32_t{encode<bfloat16>(low, nearest_even{}, gradual{}, nonsaturating{})}
-         | (uint32_t{encode<bfloat16>(high, nearest_even{}, gradual{}, nonsaturating{})} << 16);
+           | (uint32_t{encode<bfloat16>(high, nearest_even{}, gradual{}, nonsaturating{})} << 16);
 #endif
 }
 __device__ __forceinline__ uint32_t encode_fp16_pair(float low, float high)

@@ -174,7 +174,7 @@ struct matrix_group {
             return {};
         } else {
             writer result;
-            const float scale = gesso::decode<scale_format>(code);
+            const float scale = number_of(code);
             if (bits_of(scale) - 0x00400000u < infinity_bits - 0x00400000u) {
                 result.with.scale = scale;
                 result.with.encode_factor = reciprocal_of(scale);
@@ -184,6 +184,11 @@ struct matrix_group {
             }
             return result;
         }
+    }
+    static __device__ __forceinline__ float number_of(scale_code_type code)
+    {
+        if constexpr (standard::is_same_v<scale_format, bfloat16>) return float_of(uint32_t{code} << 16);
+        else return gesso::decode<scale_format>(code);
     }
     // A scale is one that was stored or fitted: the upper bits of an fp32 number, NaN included.
     static __device__ __forceinline__ scale_code_type scale_code(const writer& with)

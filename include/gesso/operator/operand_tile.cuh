@@ -11,34 +11,32 @@ namespace gesso {
 
 namespace detail {
 
-// Four 8-bit codes of Format to their numbers divided by `factor`, without the special-function unit, which an operator has
-// other work for: a code's fields, put where fp16 has its own. Not for codes beyond the largest.
-template<class Format>
-struct half_numbers {
-    static_assert(hardware_format<Format> != converts_as::nothing);
-    static constexpr bool is_e4m3 = hardware_format<Format> == converts_as::e4m3;
-    static constexpr float factor = is_e4m3 ? 256.0f : 1.0f;
-
-    // The top bit of a byte: its code is beyond the largest.
-    static __device__ __forceinline__ uint32_t beyond(uint32_t word)
-    {
-        return (word & 0x7F7F7F7Fu) + (0x7Fu - Format::max_code) * 0x01010101u;
+// Piece `piece` of Items elements of an operand that is one whole vector: in the widest words, or zeros.
+template<int Items, class E, unsigned Words>
+__device__ __forceinline__ void load_whole(const E* from, uint32_t piece, bool exists, uint32_t (&words)[Words])
+{
+    const E* const first = from + index_t{piece} * Items;
+    if (exists) {
+        if constexpr (Words == 1) words[0] = *reinterpret_cast<const uint32_t*>(first);
+        else load_items<true>(first, Items, words);
+    } else {
+        GESSO_UNROLL
+        for (uint32_t& word : words) word = 0u;
     }
-    static __device__ __forceinline__ void of_pair(uint32_t spread, float& low, float& high)
-    {
-        if constexpr (is_e4m3) spread = (spread >> 1 & 0x3F803F80u) | (spread & 0x80008000u);
-        asm("{.reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h;}"
-            : "=f"(low), "=f"(high)
-            : "r"(spread));
-    }
-    static __device__ __forceinline__ void of(uint32_t word, float* values)
-    {
-        of_pair(__byte_perm(word, 0u, 0x1404), values[0], values[1]);
-        of_pair(__byte_perm(word, 0u, 0x3424), values[2], values[3]);
-    }
-};
+}
+template<int Items, class E, unsigned Words>
+__device__ __forceinline__ void store_whole(E* to, uint32_t piece, bool exists, const uint32_t (&words)[Words])
+{
+    E* const first = to + index_t{piece} * Items;
+    if (!exists) return;
+    if constexpr (Words == 1) *reinterpret_cast<uint32_t*>(first) = words[0];
+    else store_items<true>(first, Items, words);
+}
 
 // Items neighbours in a row of a source. Aligned: their first column is a multiple of Items.
+//   load()       from (row, column) on, `valid` of them; any address
+//   load_flat()  piece `piece` of an operand that is one whole vector: its rows lie end to end, pieces are whole and aligned
+//                to their vectors, scales are those of 1 x G elements in row-major order, or one
 template<class View, int Items, bool Aligned>
 struct loaded_source;
 
@@ -50,6 +48,10 @@ struct loaded_source<matrix_ref<const T>, Items, Aligned> {
     __device__ __forceinline__ void load(const matrix_ref<const T>& from, index_t row, index_t column, int valid)
     {
         load_some<Items>(from.data + (row * from.stride + column), valid, elements.words);
+    }
+    __device__ __forceinline__ void load_flat(const matrix_ref<const T>& from, uint32_t piece, bool exists)
+    {
+        load_whole<Items>(from.data, piece, exists, elements.words);
     }
     __device__ __forceinline__ void get(item_values<Items>& values) const
     {
@@ -63,6 +65,7 @@ struct loaded_source<compressed_matrix<const Codec>, Items, Aligned> {
     using format = typename Codec::format;
     using granularity = typename Codec::granularity;
     using code_type = typename Codec::code_type;
+    using scale_code_type = typename Codec::scale_code_type;
     static constexpr int bytes = static_cast<int>(sizeof(code_type));
     static constexpr index_t height = Codec::has_scale ? index_t{granularity::tile_rows} : 0;
     static constexpr index_t width = Codec::has_scale ? index_t{granularity::tile_columns} : 0;
@@ -71,7 +74,7 @@ struct loaded_source<compressed_matrix<const Codec>, Items, Aligned> {
                                 : Aligned  ? static_cast<int>(greatest_common_divisor(width, Items))
                                            : 1;
     packed_codes<format, Items> codes;
-    typename Codec::scale_code_type scales[static_cast<unsigned>(Items / same)];
+    scale_code_type scales[static_cast<unsigned>(Items / same)];
 
     __device__ __forceinline__ void load(
         const compressed_matrix<const Codec>& from, index_t row, index_t column, int valid)
@@ -88,43 +91,23 @@ struct loaded_source<compressed_matrix<const Codec>, Items, Aligned> {
             }
         }
     }
-    __device__ __forceinline__ void get(item_values<Items>& values) const
+    __device__ __forceinline__ void load_flat(const compressed_matrix<const Codec>& from, uint32_t piece, bool exists)
     {
-        if constexpr (Codec::has_scale && hardware_format<format> != converts_as::nothing && same % 4 == 0) {
-            get_quickly(values);
+        load_whole<Items>(from.codes, piece, exists, codes.words);
+        if constexpr (!Codec::has_scale) {
+            scales[0] = {};
+        } else if constexpr (width == 0) {
+            scales[0] = from.scales[0];
+        } else if constexpr (width >= Items) {
+            scales[0] = exists ? from.scales[piece / static_cast<uint32_t>(width / Items)] : scale_code_type{};
         } else {
-            get_any(values);
-        }
-    }
-
-private:
-    // Nearly always: every code is a number, and no scale is so large that a product may overflow on its way.
-    __device__ __forceinline__ void get_quickly(item_values<Items>& values) const
-    {
-        using numbers = half_numbers<format>;
-        float factors[static_cast<unsigned>(Items / same)];
-        uint32_t beyond = 0;
-        GESSO_UNROLL
-        for (int i = 0; i < Items / 4; ++i) beyond |= numbers::beyond(codes.words[i]);
-        bool is_odd = (beyond & 0x80808080u) != 0;
-        GESSO_UNROLL
-        for (int i = 0; i < Items / same; ++i) {
-            factors[i] = matrix_group<Codec>::stored(scales[i]).with.scale;
-            is_odd = is_odd || !(factors[i] < 0x1p111f);
-            factors[i] = multiply(factors[i], numbers::factor);
-        }
-        if (is_odd) {
-            get_any(values);
-            return;
-        }
-        GESSO_UNROLL
-        for (int i = 0; i < Items; i += 4) {
-            numbers::of(codes.words[i / 4], values + i);
+            constexpr uint32_t count = static_cast<uint32_t>(Items / same);
+            const scale_code_type* first = from.scales + index_t{piece} * count;
             GESSO_UNROLL
-            for (int j = i; j < i + 4; ++j) values[j] = multiply(values[j], factors[i / same]);
+            for (uint32_t i = 0; i < count; ++i) scales[i] = exists ? first[i] : scale_code_type{};
         }
     }
-    __device__ __forceinline__ void get_any(item_values<Items>& values) const
+    __device__ __forceinline__ void get(item_values<Items>& values) const
     {
         if constexpr (!Codec::has_scale || format::bits != 8) {
             GESSO_UNROLL
@@ -152,6 +135,7 @@ struct loaded_sources<source_pack<>, Items, Aligned> {
     static constexpr int bytes = 0;
     static constexpr int widest = 0;
     __device__ __forceinline__ void load(const source_pack<>&, index_t, index_t, int) {}
+    __device__ __forceinline__ void load_flat(const source_pack<>&, uint32_t, bool) {}
     template<int Index, unsigned Inputs>
     __device__ __forceinline__ void get(float (&)[Inputs][static_cast<unsigned>(Items)]) const
     {}
@@ -171,6 +155,11 @@ struct loaded_sources<source_pack<First, Rest...>, Items, Aligned> {
     {
         first.load(from.first, row, column, valid);
         rest.load(from.rest, row, column, valid);
+    }
+    __device__ __forceinline__ void load_flat(const source_pack<First, Rest...>& from, uint32_t piece, bool exists)
+    {
+        first.load_flat(from.first, piece, exists);
+        rest.load_flat(from.rest, piece, exists);
     }
     // Source `Index` and the ones after it to in[Index] and on.
     template<int Index = 0, unsigned Inputs>

@@ -41,7 +41,7 @@ struct silu_function {
     {
         const float s = sigmoid(x);
         const float value = multiply(x, s);
-        return {value, fused_multiply_add(value, add(1.0f, negate(s)), s)};
+        return {value, fused_multiply_add(value, complement(s), s)};
     }
 };
 
@@ -71,7 +71,7 @@ struct gelu_function<gelu_kind::tanh> {
         const float s = sigmoid(exponent(x, square));
         const float value = multiply(x, s);
         const float inner = fused_multiply_add(square, 0.214064479f, 1.59576912f);
-        return {value, fused_multiply_add(multiply(value, add(1.0f, negate(s))), inner, s)};
+        return {value, fused_multiply_add(multiply(value, complement(s)), inner, s)};
     }
 
 private:
