@@ -314,6 +314,86 @@ TEST_CASE_TEMPLATE_DEFINE("T05 a column slice of a wider matrix gives what its p
     CHECK_MESSAGE(failures.passed(), failures.report());
 }
 
+// A user's operator that rises from zero on.
+struct rising_square {
+    static constexpr int inputs = 1;
+    static constexpr int outputs = 1;
+    static constexpr float rises_from = 0.0f;
+    static GESSO_HOST_DEVICE void apply(const float (&in)[1], float (&out)[1])
+    {
+        const float positive = in[0] < 0.0f ? 0.0f : in[0];
+        out[0] = positive * positive;
+    }
+};
+
+// The scale of a tensor is of its largest magnitude, wherever in it that is and whatever is beside it; packed rows and others
+// have the same bytes.
+template<class Operator, class Runner>
+void try_rising(const char* name, tally& failures)
+{
+    const float infinity = gesso::float_of(0x7F800000u);
+    const float nan = gesso::float_of(0x7FC00000u);
+    constexpr int rows = 5;
+    constexpr int columns = 208;
+    const auto try_one = [&](const char* what, auto value) {
+        matrix_memory<float> x(rows, columns);
+        matrix_memory<float> wide(rows, columns, columns + 3);
+        for (int row = 0; row < rows; ++row) {
+            for (int column = 0; column < columns; ++column) {
+                x.set(row, column, value(row, column));
+                wide.set(row, column, value(row, column));
+            }
+        }
+        matrix_memory<float> y(rows, columns);
+        compressed_memory<gesso::product_codec> codes(rows, columns);
+        compressed_memory<gesso::product_codec> of_wide(rows, columns);
+        REQUIRE(run_on<Operator, Runner>(x, y));
+        REQUIRE(run_on<Operator, Runner>(x, codes));
+        REQUIRE(run_on<Operator, Runner>(wide, of_wide));
+        double amax = 0;
+        for (int row = 0; row < rows; ++row) {
+            for (int column = 0; column < columns; ++column) {
+                const double magnitude = std::fabs(static_cast<double>(y.number(row, column)));
+                if (std::isfinite(magnitude)) amax = std::fmax(amax, magnitude);
+                failures.expect(codes.code(row, column) == of_wide.code(row, column), [&](auto& out) {
+                    out << name << ", " << what << ": code (" << row << ", " << column << ") depends on the stride";
+                });
+            }
+        }
+        const auto scale_of = [](auto& memory) { return static_cast<double>(gesso::float_of(memory.scale(0))); };
+        const double expected = std::fmax(amax / 448, 0x1p-126);
+        failures.expect(codes.scale(0) == of_wide.scale(0),
+            [&](auto& out) { out << name << ", " << what << ": the scale depends on the stride"; });
+        failures.expect(std::fabs(scale_of(codes) / expected - 1) < 0x1p-20, [&](auto& out) {
+            out << name << ", " << what << ": scale " << scale_of(codes) << ", expected " << expected;
+        });
+    };
+    const auto below = [](int row, int column) { return -0.01f * static_cast<float>(row * 31 + column % 50); };
+    try_one("all below", below);
+    try_one("small", [](int row, int column) { return 1e-3f * static_cast<float>((row * 7 + column) % 11 - 5); });
+    try_one("one above, first", [&](int row, int column) { return row + column == 0 ? 3.0f : below(row, column); });
+    try_one("one above, last", [&](int row, int column) {
+        return row == rows - 1 && column == columns - 1 ? 700.0f : below(row, column);
+    });
+    try_one("many above", [](int row, int column) { return static_cast<float>((row * 53 + column * 17) % 97) * 0.25f - 9; });
+    try_one("faults beside", [&](int row, int column) {
+        if (column % 16 == 3) return row % 2 == 0 ? infinity : -infinity;
+        if (column % 16 == 9) return nan;
+        return column == 100 ? 2.5f : below(row, column);
+    });
+    try_one("faults alone", [&](int, int column) { return column % 2 == 0 ? nan : infinity; });
+}
+
+TEST_CASE_TEMPLATE_DEFINE("operators that rise: a tensor's scale is of its greatest input", Runner, rising_scales)
+{
+    tally failures;
+    try_rising<gesso::silu, Runner>("silu", failures);
+    try_rising<gesso::gelu<>, Runner>("gelu", failures);
+    try_rising<gesso::gelu<gesso::gelu_kind::tanh>, Runner>("gelu by tanh", failures);
+    try_rising<rising_square, Runner>("square", failures);
+    CHECK_MESSAGE(failures.passed(), failures.report());
+}
+
 TEST_CASE_TEMPLATE_DEFINE("T12 memory of exactly the size, with whatever lies beside it", Runner, t12_operators)
 {
     matrix_memory<float> x = matrix_of<float>(1, 3, [](int, int column) { return column - 1.0; });

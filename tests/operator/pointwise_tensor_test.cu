@@ -1,6 +1,7 @@
 // Copyright 2026 The Gesso authors. Licensed under the Apache License, Version 2.0.
 //
 // Operators of the device whose outputs have one scale for all: plain, transposed and both.
+#include "operator_cases.hpp"
 #include "pointwise_device.hpp"
 
 using namespace gesso;
@@ -29,6 +30,7 @@ using add_to = list<matrix_memory<bf16>, gradient>;
 using add_trial = support::pointwise_trial<runner, residual_add_backward<>, add_from, add_to>;
 
 using gradient_runs = support::repeated<swiglu_backward, gradient_from, gradient_to>;
+using gelu_runs = support::repeated<gelu<>, list<saved>, list<product>>;
 using add_runs = support::repeated<residual_add_backward<>, add_from, add_to>;
 
 }  // namespace
@@ -37,6 +39,7 @@ namespace support {
 
 TEST_CASE_TEMPLATE_INVOKE(pointwise_numbers, swiglu_trial, swiglu_gradient, gelu_trial, add_trial);
 TEST_CASE_TEMPLATE_INVOKE(pointwise_vectors, swiglu_trial, swiglu_gradient, gelu_trial, add_trial);
-TEST_CASE_TEMPLATE_INVOKE(pointwise_repeats, gradient_runs, add_runs);
+TEST_CASE_TEMPLATE_INVOKE(pointwise_repeats, gradient_runs, add_runs, gelu_runs);
+TEST_CASE_TEMPLATE_INVOKE(rising_scales, runner);
 
 }  // namespace support

@@ -65,6 +65,7 @@ TEST_CASE_TEMPLATE_INVOKE(a01_gelu_tanh, host_operators);
 TEST_CASE_TEMPLATE_INVOKE(no_faults, host_operators);
 TEST_CASE_TEMPLATE_INVOKE(a08_same_numbers, host_operators);
 TEST_CASE_TEMPLATE_INVOKE(a09_no_drift, host_operators);
+TEST_CASE_TEMPLATE_INVOKE(rising_scales, host_operators);
 
 }  // namespace support
 
@@ -85,20 +86,44 @@ TEST_CASE("the oracle's slopes are the differences of its values")
     CHECK_MESSAGE(failures.passed(), failures.report());
 }
 
+TEST_CASE("activations rise from where they say, and are smaller below")
+{
+    support::tally failures;
+    const auto try_one = [&](auto function, const char* name) {
+        using function_type = decltype(function);
+        constexpr float from = function_type::rises_from;
+        const float there = function_type::value(from);
+        float before = there;
+        for (float x = from; x < 30; x += 1.0f / 512) {
+            failures.expect(function_type::value(x) >= before, [&](auto& out) { out << name << " falls at " << x; });
+            before = function_type::value(x);
+        }
+        for (float x = from; x > -30; x -= 1.0f / 512) {
+            failures.expect(
+                std::fabs(function_type::value(x)) <= there, [&](auto& out) { out << name << " is large at " << x; });
+        }
+    };
+    try_one(silu_function{}, "silu");
+    try_one(gelu_function<gelu_kind::erf>{}, "gelu");
+    try_one(gelu_function<gelu_kind::tanh>{}, "gelu by tanh");
+    CHECK_MESSAGE(failures.passed(), failures.report());
+}
+
 TEST_CASE("the formulas of hardware math with the host's exp keep their bounds")
 {
     support::tally failures;
     for (double x = -13; x <= 13; x += 1.0 / 1024) {
         const float value = static_cast<float>(x);
-        const normal_at got = normal_distribution<hardware_math>(value);
         const double tail = 0.5 * std::erfc(std::fabs(x) * std::sqrt(0.5));
+        const double tail_bound = std::fabs(x) <= 5 ? 0x1.6Ap-13 * tail : 0x1p-33;
+        const float got_tail = upper_tail<hardware_math>(value);
+        failures.expect(std::fabs(static_cast<double>(got_tail) - tail) <= tail_bound,
+            [&](auto& out) { out << "tail at " << x << ": " << got_tail << ", expected " << tail; });
         const double density = std::exp(-x * x / 2) / std::sqrt(2 * 3.14159265358979323846);
-        if (tail < 0x1p-100) continue;
-        const double bound = (10 + x * x) * 0x1p-23;
-        failures.expect(std::fabs(static_cast<double>(got.upper_tail) / tail - 1) <= bound,
-            [&](auto& out) { out << "tail at " << x << ": " << got.upper_tail << ", expected " << tail; });
-        failures.expect(std::fabs(static_cast<double>(got.density) / density - 1) <= bound,
-            [&](auto& out) { out << "density at " << x << ": " << got.density << ", expected " << density; });
+        if (density < 0x1p-100) continue;
+        const float got_density = normal_density<hardware_math>(value);
+        failures.expect(std::fabs(static_cast<double>(got_density) / density - 1) <= (6 + x * x) * 0x1p-23,
+            [&](auto& out) { out << "density at " << x << ": " << got_density << ", expected " << density; });
         const double s = 1 / (1 + std::exp(-x));
         failures.expect(
             std::fabs(static_cast<double>(sigmoid<hardware_math>(value)) / s - 1) <= (6 + std::fabs(x)) * 0x1p-23,

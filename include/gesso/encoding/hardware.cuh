@@ -144,6 +144,36 @@ __device__ __forceinline__ number_pair decode_pair(uint32_t codes)
     }
 }
 
+// The same of the four codes of a word: the instruction takes a word's upper half as it is.
+template<class Format>
+__device__ __forceinline__ void decode_word(uint32_t codes, float* values)
+{
+    static_assert(Format::bits == 8);
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+    if constexpr (hardware_format<Format> == converts_as::e4m3) {
+        asm("{.reg .b16 a, b; .reg .b32 p, q; mov.b32 {a, b}, %4; cvt.rn.f16x2.e4m3x2 p, a; cvt.rn.f16x2.e4m3x2 q, b; "
+            "mov.b32 {a, b}, p; cvt.f32.f16 %0, a; cvt.f32.f16 %1, b; "
+            "mov.b32 {a, b}, q; cvt.f32.f16 %2, a; cvt.f32.f16 %3, b;}"
+            : "=f"(values[0]), "=f"(values[1]), "=f"(values[2]), "=f"(values[3])
+            : "r"(codes));
+        return;
+    } else if constexpr (hardware_format<Format> == converts_as::e5m2) {
+        asm("{.reg .b16 a, b; .reg .b32 p, q; mov.b32 {a, b}, %4; cvt.rn.f16x2.e5m2x2 p, a; cvt.rn.f16x2.e5m2x2 q, b; "
+            "mov.b32 {a, b}, p; cvt.f32.f16 %0, a; cvt.f32.f16 %1, b; "
+            "mov.b32 {a, b}, q; cvt.f32.f16 %2, a; cvt.f32.f16 %3, b;}"
+            : "=f"(values[0]), "=f"(values[1]), "=f"(values[2]), "=f"(values[3])
+            : "r"(codes));
+        return;
+    }
+#endif
+    const number_pair low = decode_pair<Format>(codes);
+    const number_pair high = decode_pair<Format>(codes >> 16);
+    values[0] = low.low;
+    values[1] = low.high;
+    values[2] = high.low;
+    values[3] = high.high;
+}
+
 // a / Format's max, correctly rounded, without a division: one step of Newton's from the product with the reciprocal
 // (Markstein's theorem: the reciprocal of a constant is correctly rounded). a is at least the floor of scaled groups.
 template<class Format>
@@ -159,6 +189,14 @@ __device__ __forceinline__ float reciprocal_of(float a)
     float result;
     asm("rcp.rn.f32 %0, %1;" : "=f"(result) : "f"(a));
     return result;
+}
+
+// The same where neither a nor 1 / a is denormal, zero or infinite; NaN stays NaN.
+__device__ __forceinline__ float reciprocal_of_normal(float a)
+{
+    float result;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(a));
+    return fused_multiply_add(result, fused_multiply_add(-a, result, 1.0f), result);
 }
 
 // fp32 to two bf16 in one word, `low` in the low half: to nearest. NaN becomes 0x7FFF, as encode() makes it.

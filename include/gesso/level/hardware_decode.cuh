@@ -48,7 +48,17 @@ struct hardware_decoding {
     static __device__ __forceinline__ void decode_some(
         const packed_codes<format, Items>& codes, int begin, const reader& with, item_values<Items>& values)
     {
-        if constexpr (!is_expanded && Codec::has_scale && format::bits == 8 && Count % 2 == 0) {
+        if constexpr (!is_expanded && Codec::has_scale && format::bits == 8 && Count % 4 == 0) {
+            GESSO_UNROLL
+            for (int i = begin; i < begin + Count; i += 4) {
+                float of_word[4];
+                decode_word<format>(codes.words[i / 4], of_word);
+                GESSO_UNROLL
+                for (int j = 0; j < 4; ++j) {
+                    values[i + j] = multiply(Signed ? of_word[j] : fabsf(of_word[j]), with.with.scale);
+                }
+            }
+        } else if constexpr (!is_expanded && Codec::has_scale && format::bits == 8 && Count % 2 == 0) {
             GESSO_UNROLL
             for (int i = begin; i < begin + Count; i += 2) {
                 const number_pair pair = decode_pair<format>(codes.words[i / 4] >> (8 * (i % 4)));

@@ -12,10 +12,7 @@ namespace gesso {
 namespace detail {
 
 // A status of the host level as the runtime's error.
-inline cudaError_t error_of(status checked)
-{
-    return checked == status::success ? cudaSuccess : cudaErrorInvalidValue;
-}
+inline cudaError_t error_of(status checked) { return checked == status::success ? cudaSuccess : cudaErrorInvalidValue; }
 
 // May `number` blocks be launched?
 inline bool fits_grid(index_t number) { return number <= 0x7FFFFFFF; }
@@ -40,7 +37,7 @@ __device__ __forceinline__ void let_later_start()
 // nothing in it waits.
 template<class... Parameters, class... Arguments>
 cudaError_t launch_early(
-    void (*kernel)(Parameters...), index_t blocks, int threads, cudaStream_t stream, const Arguments&... arguments)
+    void (*kernel)(Parameters...), dim3 blocks, int threads, cudaStream_t stream, const Arguments&... arguments)
 {
     cudaFuncAttributes compiled;
     const cudaError_t error = cudaFuncGetAttributes(&compiled, reinterpret_cast<const void*>(kernel));
@@ -49,12 +46,18 @@ cudaError_t launch_early(
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config{};
-    config.gridDim = dim3(static_cast<unsigned>(blocks));
+    config.gridDim = blocks;
     config.blockDim = dim3(static_cast<unsigned>(threads));
     config.stream = stream;
     config.attrs = &early;
     config.numAttrs = compiled.ptxVersion >= 90 ? 1 : 0;
     return cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
+}
+template<class... Parameters, class... Arguments>
+cudaError_t launch_early(
+    void (*kernel)(Parameters...), index_t blocks, int threads, cudaStream_t stream, const Arguments&... arguments)
+{
+    return launch_early(kernel, dim3(static_cast<unsigned>(blocks)), threads, stream, arguments...);
 }
 
 }  // namespace detail

@@ -27,8 +27,14 @@ struct partial_maxima {
     template<int Threads>
     __device__ __forceinline__ uint32_t largest(uint32_t* shared) const
     {
+        // All of a thread's loads at once.
+        constexpr int number = (max_partials + Threads - 1) / Threads;
         amax_statistic known;
-        for (int i = static_cast<int>(threadIdx.x); i < blocks; i += Threads) known.merge(amax_statistic{amax_bits[i]});
+        GESSO_UNROLL
+        for (int k = 0; k < number; ++k) {
+            const int i = static_cast<int>(threadIdx.x) + k * Threads;
+            if (i < blocks) known.merge(amax_statistic{amax_bits[i]});
+        }
         return largest_of_block<Threads>(known.amax_bits, shared);
     }
     // The writer of the tensor's one tile.

@@ -156,15 +156,22 @@ struct matrix_group {
         } else {
             constexpr uint32_t floor_bits = Codec::group::floor_bits;
             const uint32_t amax_bits = known.amax_bits < floor_bits ? floor_bits : known.amax_bits;
-            uint32_t code;
             if constexpr (is_power_of_two) {
-                code = power_of_two_scale<format>(amax_bits);
+                return stored(static_cast<scale_code_type>(power_of_two_scale<format>(amax_bits)));
             } else {
                 // Upward: a scale is a normal number above zero.
                 const uint32_t scale = bits_of(divide_by_max<format>(float_of(amax_bits)));
-                code = known.is_nan() ? uint32_t{bfloat16::nan_code} : (scale + 0xFFFFu) >> 16;
+                const uint32_t code = known.is_nan() ? uint32_t{bfloat16::nan_code} : (scale + 0xFFFFu) >> 16;
+                if constexpr ((format::max)() < 8.0f) {
+                    return stored(static_cast<scale_code_type>(code));
+                } else {
+                    // Neither it nor its reciprocal is denormal, so that nothing has to be asked.
+                    writer result;
+                    result.with.scale = float_of(code << 16);
+                    result.with.encode_factor = reciprocal_of_normal(result.with.scale);
+                    return result;
+                }
             }
-            return stored(static_cast<scale_code_type>(code));
         }
     }
     // Codec::load() without its division; the same bits.

@@ -109,6 +109,38 @@ struct loaded_source<compressed_matrix<const Codec>, Items, Aligned> {
     }
     __device__ __forceinline__ void get(item_values<Items>& values) const
     {
+        if constexpr (is_quick) {
+            float of_scales[static_cast<unsigned>(Items / same)];
+            bool is_usual = true;
+            GESSO_UNROLL
+            for (int i = 0; i < Items / same; ++i) {
+                of_scales[i] = matrix_group<Codec>::number_of(scales[i]);
+                is_usual = is_usual && bits_of(of_scales[i]) - 0x00400000u < largest_usual - 0x00400000u;
+            }
+            if (is_usual) {
+                GESSO_UNROLL
+                for (int i = 0; i < Items; i += 4) {
+                    float numbers[4];
+                    decode_word<format>(codes.words[i / 4], numbers);
+                    GESSO_UNROLL
+                    for (int j = 0; j < 4; ++j) values[i + j] = multiply(numbers[j], of_scales[(i + j) / same]);
+                }
+                return;
+            }
+        }
+        get_any(values);
+    }
+
+private:
+    // Scales that are normal numbers which no code lifts past fp32's: nearly all. (A format with infinities is for the other
+    // way.)
+    static constexpr bool is_quick = Codec::has_scale && format::bits == 8 && !format::has_infinity
+                                     && hardware_format<format> != converts_as::nothing && Items % 4 == 0;
+    static constexpr uint32_t largest_usual = 0x7B000000u;  // 2^119, of 448 at most
+    static_assert(!is_quick || (format::max)() < 512.0f);
+
+    __device__ __forceinline__ void get_any(item_values<Items>& values) const
+    {
         if constexpr (!Codec::has_scale || format::bits != 8) {
             GESSO_UNROLL
             for (int i = 0; i < Items; ++i) values[i] = Codec::decode(codes.get(i), Codec::load(scales[i / same]));

@@ -4,25 +4,26 @@
 #pragma once
 
 #include <gesso/operator/matrix_launch.cuh>
+#include <gesso/operator/operator_flat.cuh>
 #include <gesso/operator/operator_tile.cuh>
 
 namespace gesso {
 
 // The tuning of an operator on a stream: derive and override to change one thing, and give it as the template argument
 // Tuning. It changes how long a kernel takes, never a byte of what it writes.
-// Not yet tuned by runs: the numbers are what the quantizers were found to want.
+// Source: runs of bench/operator/pointwise_bench, docs/benchmarks.md.
 template<class Sources, class Sinks>
 struct operator_tuning {
     static constexpr int source_bytes = detail::loaded_sources<Sources, 8, true>::bytes;
     static constexpr int widest_source = detail::loaded_sources<Sources, 8, true>::widest;
     static constexpr int widest_sink = detail::sinks_traits<Sinks>::widest;
-    // Elements of a row in one piece of a thread: 16 bytes of the widest operand, or 32 of fp32.
-    static constexpr int row_items = widest_source == 1 && widest_sink <= 1 ? 16 : 8;
+    // Elements of a row in one piece of a thread: 16 bytes of a code, 32 of what is wider.
+    static constexpr int row_items = widest_source <= 2 && widest_sink <= 2 ? 16 : 8;
     // Such pieces of a thread, all loaded before the first is used: 32 bytes.
     static constexpr int row_pieces = row_items * source_bytes >= 32 ? 1 : 2;
     static constexpr int row_threads = 256;
     // The same in stage one of a tensor's scale, whose blocks take many tiles (at most 1024 blocks).
-    static constexpr int scan_pieces = row_items * source_bytes >= 64 ? 1 : 2;
+    static constexpr int scan_pieces = row_items * source_bytes >= 32 ? 1 : 2;
     static constexpr int scan_threads = 256;
     static constexpr int scan_blocks = 1024;
     // Threads of a block that writes codes and their transpose (256 or a multiple).
@@ -115,6 +116,75 @@ cudaError_t launch_paddings(const sink_pack<First, Rest...>& pack, cudaStream_t 
     return error == cudaSuccess ? launch_paddings(pack.rest, stream) : error;
 }
 
+// Is an operand that is one row a whole vector, in pieces of Items?
+template<int Items, class E>
+bool is_whole_vector(const E* from, index_t count)
+{
+    constexpr uint64_t words = words_of<E, Items>;
+    constexpr uint64_t alignment = words % 4 == 0 ? 16 : words <= 2 ? 4 * words : sizeof(E);
+    return count % Items == 0 && reinterpret_cast<uint64_t>(from) % alignment == 0;
+}
+template<int Items, class T>
+bool is_flat_operand(const matrix_ref<T>& row)
+{
+    return is_whole_vector<Items>(row.data, row.columns);
+}
+template<int Items, class Codec>
+bool is_flat_operand(const compressed_matrix<Codec>& row)
+{
+    return is_whole_vector<Items>(row.codes, row.columns);
+}
+template<int Items, class Codec, class TransposedCodec>
+bool is_flat_operand(const quantized_matrix<Codec, TransposedCodec>& row)
+{
+    return row.plain.codes == nullptr || is_flat_operand<Items>(row.plain);
+}
+template<int Items, template<class...> class Pack>
+bool are_flat(const Pack<>&)
+{
+    return true;
+}
+template<int Items, template<class...> class Pack, class First, class... Rest>
+bool are_flat(const Pack<First, Rest...>& pack)
+{
+    return is_flat_operand<Items>(pack.first) && are_flat<Items>(pack.rest);
+}
+
+// The same of matrices: are they dense, and as one row whole vectors?
+template<int Items, template<class...> class Pack, class... Views>
+bool are_flat_matrices(const Pack<Views...>& pack)
+{
+    return are_dense(pack) && are_flat<Items>(as_one_row(pack));
+}
+
+// As many blocks of a kernel as a device holds at once, at most `wanted`.
+template<class Kernel>
+cudaError_t blocks_at_once(Kernel kernel, int threads, index_t wanted, int& result)
+{
+    int device = 0, multiprocessors = 0, blocks = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    if (error == cudaSuccess) error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, 0);
+    if (error != cudaSuccess) return error;
+    result = static_cast<int>(smaller(wanted, blocks < 1 ? multiprocessors : index_t{blocks} * multiprocessors));
+    return cudaSuccess;
+}
+
+// Are transposed outputs whole vectors of 16 bytes?
+inline bool are_transposes_whole(const sink_pack<>&) { return true; }
+template<class First, class... Rest>
+bool are_transposes_whole(const sink_pack<First, Rest...>& pack)
+{
+    if constexpr (sink_traits<First>::is_tensor) {
+        const auto& view = transposed_of(pack.first);
+        const uint64_t address = reinterpret_cast<uint64_t>(view.codes);
+        if (view.codes != nullptr && (address % 16 != 0 || view.stride % 16 != 0 || view.columns % 16 != 0)) {
+            return false;
+        }
+    }
+    return are_transposes_whole(pack.rest);
+}
+
 // Stage two of an operator: the codes of the outputs with one scale for all.
 template<class Tuning, class Function, class Sources, class Sinks>
 cudaError_t launch_operator_tiles(const Function& function, const Sources& sources, const Sinks& sinks,
@@ -124,8 +194,63 @@ cudaError_t launch_operator_tiles(const Function& function, const Sources& sourc
     const extent of = extent_of(sources.first);
     const auto places = tile::places_type::of(of.rows, of.columns);
     if (!fits_grid(places.count())) return cudaErrorInvalidValue;
-    return launch_early(&tile_operator_kernel<tile, Function, Sources, Sinks>, places.count(), tile::threads, stream,
-        function, sources, sinks, places, partials);
+    const index_t down = parts(of.rows, 128);
+    const bool is_flat = of.columns % tile::items == 0 && of.rows * (of.columns / tile::items) < 0x7FFFFFFF
+                         && down <= 65535 && are_flat_matrices<tile::items>(sources)
+                         && are_flat_matrices<tile::items>(sinks) && are_transposes_whole(sinks);
+    if (is_flat) {
+        return launch_early(&tile_operator_kernel<true, tile, Function, Sources, Sinks>,
+            dim3(static_cast<unsigned>(places.across), static_cast<unsigned>(down)), tile::threads, stream, function,
+            sources, sinks, places, partials);
+    }
+    return launch_early(&tile_operator_kernel<false, tile, Function, Sources, Sinks>, places.count(), tile::threads,
+        stream, function, sources, sinks, places, partials);
+}
+
+// Is a transposed output wanted?
+inline bool wants_transpose(const sink_pack<>&) { return false; }
+template<class First, class... Rest>
+bool wants_transpose(const sink_pack<First, Rest...>& pack)
+{
+    if constexpr (sink_traits<First>::is_tensor) {
+        if (transposed_of(pack.first).codes != nullptr) return true;
+    }
+    return wants_transpose(pack.rest);
+}
+
+// An operator on whole vectors. `sources` and `sinks`: as one row; `matrices_from` and `matrices_to`: as they are.
+template<class Operator, class Tuning, class Sources, class Sinks>
+cudaError_t launch_flat(const Sources& sources, const Sinks& sinks, const Sources& matrices_from,
+    const Sinks& matrices_to, void* workspace, cudaStream_t stream)
+{
+    using flat = flat_operator<Operator, Sources, Sinks, Tuning, Tuning::row_pieces, Tuning::row_threads>;
+    const auto pieces = static_cast<uint32_t>(extent_of(sources.first).columns / flat::items);
+    const auto tiles = static_cast<uint32_t>(parts(pieces, flat::tile_pieces));
+    if constexpr (!sinks_traits<Sinks>::has_tensor) {
+        flat_operator_kernel<flat><<<tiles, flat::threads, 0, stream>>>(sources, sinks, pieces);
+        return launched();
+    } else {
+        using scan = flat_operator<Operator, Sources, Sinks, Tuning, Tuning::scan_pieces, Tuning::scan_threads>;
+        int blocks = 0;
+        const auto scan_tiles = static_cast<uint32_t>(parts(pieces, scan::tile_pieces));
+        const auto scan_kernel = &flat_operator_scan_kernel<scan, Sources, Sinks>;
+        cudaError_t error = blocks_at_once(scan_kernel, scan::threads, scan_tiles, blocks);
+        if (error != cudaSuccess) return error;
+        const partial_maxima partials{
+            static_cast<uint32_t*>(workspace), blocks < Tuning::scan_blocks ? blocks : Tuning::scan_blocks};
+        error = launch_early(
+            scan_kernel, partials.blocks, scan::threads, stream, sources, sinks, pieces, scan_tiles, partials);
+        if (error != cudaSuccess) return error;
+        if (wants_transpose(matrices_to)) {
+            return launch_operator_tiles<Tuning>(
+                pointwise_function<Operator>{}, matrices_from, matrices_to, partials, stream);
+        }
+        const auto kernel = &flat_operator_codes_kernel<flat, Sources, Sinks>;
+        blocks = static_cast<int>(tiles);
+        if constexpr (flat::is_light) error = blocks_at_once(kernel, flat::threads, tiles, blocks);
+        if (error != cudaSuccess) return error;
+        return launch_early(kernel, blocks, flat::threads, stream, sources, sinks, pieces, tiles, partials);
+    }
 }
 
 template<class Operator, class Tuning, class Sources, class Sinks>
@@ -135,6 +260,16 @@ cudaError_t launch_pointwise(const Sources& sources, const Sinks& sinks, void* w
     const Sources as_read = is_one_row ? as_one_row(sources) : sources;
     const Sinks as_written = is_one_row ? as_one_row(sinks) : sinks;
     const extent of = extent_of(as_read.first);
+    using flat = flat_operator<Operator, Sources, Sinks, Tuning, Tuning::row_pieces, Tuning::row_threads>;
+    if constexpr (flat::is_supported) {
+        // (Pieces are counted in 32 bits, with room for a tile more.)
+        if (is_one_row && are_flat<flat::items>(as_read) && are_flat<flat::items>(as_written)
+            && of.columns / flat::items < 0x7FFFFFFF) {
+            const cudaError_t error =
+                launch_flat<Operator, Tuning>(as_read, as_written, sources, sinks, workspace, stream);
+            return error == cudaSuccess ? launch_paddings(sinks, stream) : error;
+        }
+    }
     cudaError_t error = cudaSuccess;
     if constexpr (!sinks_traits<Sinks>::has_tensor) {
         using rows = row_operator<Operator, Sources, Sinks, Tuning>;

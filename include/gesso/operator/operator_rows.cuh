@@ -11,6 +11,23 @@ namespace gesso {
 
 namespace detail {
 
+// The largest magnitude of a piece, of which NaN and infinities are no part; the infinities become NaN, as which they are
+// encoded.
+template<int Items>
+__device__ __forceinline__ amax_statistic observe_and_mark(packed_elements<float, Items>& numbers)
+{
+    amax_statistic known{largest_magnitude<Items>(numbers, 0)};
+    if (known.amax_bits >= infinity_bits) {
+        known.amax_bits = 0;
+        GESSO_UNROLL
+        for (int i = 0; i < Items; ++i) {
+            if (is_finite(numbers.get(i))) known.observe(numbers.get(i));
+            else numbers.words[i] = 0x7FFFFFFFu;
+        }
+    }
+    return known;
+}
+
 // How row_quantizer is to cut a piece that is in registers already: as it is.
 template<int Items, int Threads>
 struct cut_as_it_is {
@@ -156,6 +173,58 @@ __device__ __forceinline__ void clear_missing(packed_elements<float, Items> (&nu
     }
 }
 
+// What stage one keeps of an operator that rises, of which a tensor's amax is asked: with the top bit its greatest input, where
+// one is at least rises_from; else the largest magnitude of its outputs. The largest word of any parts is that of the whole.
+constexpr uint32_t rising_bit = 0x80000000u;
+
+template<class Function>
+__device__ __forceinline__ uint32_t amax_bits_of(const Function*, uint32_t word)
+{
+    return word;
+}
+template<class Operator>
+__device__ __forceinline__ uint32_t amax_bits_of(const pointwise_function<Operator>*, uint32_t word)
+{
+    if constexpr (is_rising<Operator>) {
+        if ((word & rising_bit) != 0) {
+            const float greatest[1] = {float_of(word & ~rising_bit)};
+            float made[1];
+            Operator::apply(greatest, made);
+            return magnitude_bits(made[0]);
+        }
+    }
+    return word;
+}
+// The word of a piece, of which the first `valid` elements exist.
+template<class Operator, int Items, class Loaded>
+__device__ __forceinline__ uint32_t observe_rising(const Loaded& loaded, int valid)
+{
+    static_assert(Operator::inputs == 1 && Operator::outputs == 1,
+        "gesso::pointwise: rises_from is for operators of one input and one output; remove it");
+    constexpr float rises_from = Operator::rises_from;
+    float in[1][static_cast<unsigned>(Items)];
+    loaded.get(in);
+    if (valid == Items) {
+        // No NaN remains of these maxima, unless there is nothing else.
+        float greatest = in[0][0];
+        GESSO_UNROLL
+        for (int j = 1; j < Items; ++j) greatest = fmaxf(greatest, in[0][j]);
+        if (greatest >= rises_from && bits_of(greatest) < infinity_bits) return bits_of(greatest) | rising_bit;
+    }
+    uint32_t word = 0;
+    GESSO_UNROLL
+    for (int j = 0; j < Items; ++j) {
+        if (j >= valid || !is_finite(in[0][j])) continue;
+        const float of_item[1] = {in[0][j]};
+        float made[1];
+        Operator::apply(of_item, made);
+        const uint32_t of_output = is_finite(made[0]) ? magnitude_bits(made[0]) : 0u;
+        const uint32_t own = in[0][j] >= rises_from ? bits_of(in[0][j]) | rising_bit : of_output;
+        word = own > word ? own : word;
+    }
+    return word;
+}
+
 template<class Operator, class Sources, class Sinks, class Tuning>
 struct row_operator {
     static constexpr index_t width = sinks_traits<Sinks>::width;
@@ -188,6 +257,10 @@ struct row_operator {
         }
         GESSO_UNROLL
         for (int i = 0; i < number; ++i) {
+            if constexpr (is_rising<Operator> && sinks_traits<Sinks>::has_tensor) {
+                state.known.merge(amax_statistic{observe_rising<Operator, items>(loaded[i], places[i].valid)});
+                continue;
+            }
             packed_elements<float, items> numbers[static_cast<unsigned>(Operator::outputs)];
             const pointwise_function<Operator> function{};
             apply_to_piece(function, typename pointwise_function<Operator>::template column_state<items>{},
@@ -210,7 +283,7 @@ GESSO_KERNEL void __launch_bounds__(Rows::threads)
 
 // Stage one: the same, by blocks that each take every gridDim-th tile and leave the largest magnitudes.
 template<class Rows, class Sources, class Sinks>
-GESSO_KERNEL void __launch_bounds__(Rows::threads) row_operator_scan_kernel(const Sources sources, const Sinks sinks,
+GESSO_KERNEL void __launch_bounds__(Rows::threads, 1) row_operator_scan_kernel(const Sources sources, const Sinks sinks,
     const typename Rows::pieces_type pieces, const index_t tiles, const partial_maxima partials)
 {
     __shared__ typename Rows::storages shared[static_cast<unsigned>(Rows::number)];

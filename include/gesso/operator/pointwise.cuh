@@ -1,7 +1,7 @@
 // Copyright 2026 The Gesso authors. Licensed under the Apache License, Version 2.0.
 //
 // Operators on single elements in device memory: those of operator/pointwise.hpp, or a user's own struct like them. Load,
-// decode, statistic, encode and transpose come from here. Compiled, not yet run on a GPU: no speed is claimed.
+// decode, statistic, encode and transpose come from here.
 //
 //   pointwise<silu>(sources_of(x), sinks_of(y), nullptr, stream);                        one pass
 //   pointwise<swiglu>(sources_of(gate, up), sinks_of(quantized), workspace, stream);     two passes, one exact scale
@@ -25,7 +25,9 @@ constexpr index_t pointwise_workspace_bytes = index_t{Operator::outputs} * detai
 //   workspace  pointwise_workspace_bytes<Operator>; null where no output has one scale for all
 // One pass over the operands; where an output has one scale for all, the operator is computed twice (largest magnitude, then
 // codes) and its sources are read twice: nothing of the size of a matrix lies in between. Other outputs are written in the
-// first pass. Any shape, stride and address; nothing is allocated, nothing waits, can be captured in a graph; the same bytes
+// first pass; an operator that says from where it rises is computed once. Any shape, stride and address: where every operand's
+// rows lie end to end, are whole pieces of 16 elements and are aligned to 16 bytes, nothing is asked for each piece; other
+// operands take about twice the time, to the same bytes. nothing is allocated, nothing waits, can be captured in a graph; the same bytes
 // for any grid, tuning and run. Numbers differ from the host's by operator_math (operator/functions.hpp).
 // Errors: cudaErrorInvalidValue for what host_pointwise refuses or a missing workspace, cudaErrorNotSupported for a transpose
 // of codes with a scale each 1 x G (write them, then transpose()), and launch errors; nothing is written then.

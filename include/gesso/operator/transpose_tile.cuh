@@ -32,14 +32,15 @@ struct byte_transposer {
     // neither the words of a warp's column nor the vectors of a column meet in a bank.
     uint4 memory[static_cast<unsigned>(Columns * bands)];
 
-    static __device__ __forceinline__ int band() { return static_cast<int>(threadIdx.x) / 32 % bands; }
-    static __device__ __forceinline__ int lane_column() { return static_cast<int>(threadIdx.x) % 8; }
-    static __device__ __forceinline__ int lane_row() { return static_cast<int>(threadIdx.x) % 32 / 8; }
+    // (Unsigned until the end: divisions by constants are shifts.)
+    static __device__ __forceinline__ int band() { return static_cast<int>(threadIdx.x / 32 % unsigned{bands}); }
+    static __device__ __forceinline__ int lane_column() { return static_cast<int>(threadIdx.x % 8); }
+    static __device__ __forceinline__ int lane_row() { return static_cast<int>(threadIdx.x % 32 / 8); }
     // A thread's first row and, in its panel, first column within the block's tile.
     static __device__ __forceinline__ int row() { return band() * 16 + lane_row() * 4; }
     static __device__ __forceinline__ int column(int panel)
     {
-        const int group = static_cast<int>(threadIdx.x) / (32 * bands);
+        const int group = static_cast<int>(threadIdx.x / unsigned{32 * bands});
         return (panel * groups + group) * panel_columns + lane_column() * ThreadColumns;
     }
 
@@ -62,7 +63,40 @@ struct byte_transposer {
         }
     }
 
-    // After a barrier: the block's columns to rows of `to`, a matrix (columns, rows) with `stride`, from (column, row) on.
+    // After a barrier: vector `i` of a thread, and where in the tile it belongs: `column` of the tile, rows from `row` on.
+    struct turned_vector {
+        uint4 codes;
+        int column;
+        int row;
+    };
+    __device__ __forceinline__ turned_vector turned(int i) const
+    {
+        const unsigned vector = threadIdx.x + static_cast<unsigned>(i * Threads);
+        const unsigned column_of_tile = vector / unsigned{bands};
+        const unsigned slot = vector % unsigned{bands};
+        const unsigned stored_at = slot ^ (column_of_tile / unsigned{ThreadColumns} % 8);
+        return {
+            memory[column_of_tile * bands + stored_at], static_cast<int>(column_of_tile), static_cast<int>(slot * 16)};
+    }
+
+    // The same to a matrix in whole vectors: its rows are multiples of 16 codes apart, and `matrix_rows` is one.
+    template<class Code>
+    __device__ __forceinline__ void write_whole(Code* to, index_t stride, index_t matrix_rows, index_t matrix_columns,
+        index_t first_row, index_t first_column) const
+    {
+        const int rows_left = static_cast<int>(smaller(matrix_rows - first_row, index_t{rows}));
+        const int columns_left = static_cast<int>(smaller(matrix_columns - first_column, index_t{Columns}));
+        Code* const first = to + (first_column * stride + first_row);
+        GESSO_UNROLL
+        for (int i = 0; i < vectors; ++i) {
+            const turned_vector at = turned(i);
+            if (at.column < columns_left && at.row < rows_left) {
+                *reinterpret_cast<uint4*>(first + (at.column * stride + at.row)) = at.codes;
+            }
+        }
+    }
+
+    // The block's columns to rows of `to`, a matrix (columns, rows) with `stride`, from (column, row) on.
     template<class Code>
     __device__ __forceinline__ void write(Code* to, index_t stride, index_t matrix_rows, index_t matrix_columns,
         index_t first_row, index_t first_column) const
@@ -70,14 +104,10 @@ struct byte_transposer {
         static_assert(sizeof(Code) == 1);
         GESSO_UNROLL
         for (int i = 0; i < vectors; ++i) {
-            const int vector = static_cast<int>(threadIdx.x) + i * Threads;
-            const int column_of_tile = vector / bands;
-            const int slot = vector % bands;
-            const int stored_at = slot ^ (column_of_tile / ThreadColumns % 8);
-            const uint4 loaded = memory[column_of_tile * bands + stored_at];
-            const uint32_t words[4] = {loaded.x, loaded.y, loaded.z, loaded.w};
-            const index_t target_row = first_column + column_of_tile;
-            const index_t target_column = first_row + slot * 16;
+            const turned_vector at = turned(i);
+            const uint32_t words[4] = {at.codes.x, at.codes.y, at.codes.z, at.codes.w};
+            const index_t target_row = first_column + at.column;
+            const index_t target_column = first_row + at.row;
             const index_t left = target_row < matrix_columns ? matrix_rows - target_column : 0;
             Code* const target = to + (target_row * stride + target_column);
             store_some<16>(target, static_cast<int>(left < 0 ? 0 : left < 16 ? left : 16), words);
@@ -88,6 +118,7 @@ struct byte_transposer {
 // Where a block's tile lies: tiles in row-major order.
 template<int Columns>
 struct tile_places {
+    static constexpr int tile_columns = Columns;
     index_t rows;
     index_t columns;
     index_t across;
