@@ -24,11 +24,11 @@ constexpr index_t pointwise_workspace_bytes = index_t{Operator::outputs} * detai
 //              code of NaN.
 //   workspace  pointwise_workspace_bytes<Operator>; null where no output has one scale for all
 // One pass over the operands; where an output has one scale for all, the operator is computed twice (largest magnitude, then
-// codes) and its sources are read twice: nothing of the size of a matrix lies in between. Other outputs are written in the
-// first pass; an operator that says from where it rises is computed once. Any shape, stride and address: where every operand's
-// rows lie end to end, are whole pieces of 16 elements and are aligned to 16 bytes, nothing is asked for each piece; other
-// operands take about twice the time, to the same bytes. nothing is allocated, nothing waits, can be captured in a graph; the same bytes
-// for any grid, tuning and run. Numbers differ from the host's by operator_math (operator/functions.hpp).
+// codes; once, if it says from where it rises) and its sources are read twice: nothing of the size of a matrix lies in between.
+// Other outputs are written in the first pass. Any shape, stride and address. Fastest where every operand's rows lie end to
+// end, are pieces of 16 elements and begin at multiples of 16 bytes: then nothing is asked for each piece; other operands take
+// about twice the time, to the same bytes. Nothing is allocated, nothing waits, can be captured in a graph; the same bytes for
+// any grid, tuning and run. Numbers differ from the host's by operator_math (operator/functions.hpp).
 // Errors: cudaErrorInvalidValue for what host_pointwise refuses or a missing workspace, cudaErrorNotSupported for a transpose
 // of codes with a scale each 1 x G (write them, then transpose()), and launch errors; nothing is written then.
 template<class Operator, class Tuning = void, class... Sources, class... Sinks>
