@@ -248,6 +248,9 @@ struct flat_rows {
             for (int i = 0; i < Pieces; ++i) read(i, pieces[i]);
         }
         ask(next, half ^ (halves - 1u), asked);
+        // The parameters of a piece are asked for while the one before it is worked on.
+        column_type of_columns;
+        load_columns(of_columns, 0);
         sum<0>(of_row);
         if (thread == 0) function.store_row(of_row, row);
         GESSO_UNROLL
@@ -255,12 +258,13 @@ struct flat_rows {
             forget_places();
             // Whole warps: lanes share groups.
             if (!Whole && (place(i) & ~31u) >= shape.in_row) continue;
-            column_type of_columns;
-            load_columns(of_columns, i);
+            column_type of_next;
+            if (i + 1 < Pieces) load_columns(of_next, i + 1);
             if constexpr (!keeps_numbers) read(i, pieces[i]);
             packed_elements<float, items> numbers[static_cast<unsigned>(Operator::outputs)];
             apply_to_piece(function, of_columns, of_row, pieces[i], numbers);
             state.put(numbers, row * shape.in_row + place(i), exists(i), sinks);
+            if (i + 1 < Pieces) of_columns = of_next;
         }
         GESSO_UNROLL
         for (int i = 0; i < Pieces; ++i) loaded[i] = asked[i];
