@@ -79,7 +79,7 @@ cudaError_t launch_by_rows(const Sources& sources, const row_memory<Operator, Pa
             constexpr int items = flat_items<Operator, Sources, Sinks>;
             constexpr bool can_be_flat = can_all_be_flat<Sources, items> && can_all_be_flat<Sinks, items>;
             bool is_flat = false;
-            if constexpr (can_be_flat && Operator::stages <= (has_column_sums ? 1 : Operator::stages)) {
+            if constexpr (can_be_flat && (!has_column_sums || Operator::stages == 1)) {
                 is_flat = are_flat_rows<items, Operator, Parameter>(sources, memory, sinks);
             }
             bool fits = false;
@@ -152,7 +152,7 @@ index_t by_rows_workspace_bytes(index_t rows, index_t columns)
 //   memory     what it reads and writes beside its matrices (operator/by_rows.hpp), in device memory
 //   workspace  by_rows_workspace_bytes<Operator>(rows, columns); null where no output has one scale for all and there are no
 //              sums of columns
-// A row of up to 16,384 elements lives in the registers of a block; longer ones are read once for each stage and once more.
+// A row of up to 16,384 elements is read once; longer ones are read once for each stage and once more.
 // Deterministic: sums are taken in an order that depends on the shape alone, those of columns through partial sums of at
 // least rows / 256 rows each, in the workspace. Tuning: operator_tuning, of which an operator by rows has the tiles alone.
 template<class Tuning = void, class Operator, class Parameter, class... Sources, class... Sinks>

@@ -15,6 +15,7 @@ template<class Operator, class Parameter, class Sources, class Sinks, int Pieces
 struct column_rows {
     static constexpr int items = flat_items<Operator, Sources, Sinks>;
     static_assert(items == sum_items);
+    static_assert(Operator::stages == 1);  // two storages of sums in turn are enough for one stage a turn
     static constexpr uint32_t together = Together;
     static constexpr int column_sums = Operator::column_sums;
     using function_type = rows_function<Operator, Parameter>;
@@ -135,7 +136,6 @@ struct column_rows {
                 for (int k = 0; k < count; ++k) sums[k] = all[0][row * count + k];
                 Operator::template finish<Stage>(sums, shape.columns, function.memory.epsilon, rows.values[row].values);
             }
-            static_assert(Operator::stages == 1, "two storages in turn are enough for one stage a turn");
         }
     }
     // Rows from `first` on, which have arrived in this turn's half.
