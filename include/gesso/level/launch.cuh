@@ -7,6 +7,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+
 namespace gesso {
 
 namespace detail {
@@ -33,11 +35,11 @@ __device__ __forceinline__ void let_later_start()
 #endif
 }
 
-// Launches a kernel that calls wait_for_earlier(). In the usual way where it was compiled for a device without that: then
-// nothing in it waits.
+// Launches a kernel that calls wait_for_earlier(), with so many bytes of dynamic shared memory. In the usual way where it was
+// compiled for a device without that: then nothing in it waits.
 template<class... Parameters, class... Arguments>
-cudaError_t launch_early(
-    void (*kernel)(Parameters...), dim3 blocks, int threads, cudaStream_t stream, const Arguments&... arguments)
+cudaError_t launch_early_with_memory(void (*kernel)(Parameters...), dim3 blocks, int threads, index_t shared_bytes,
+    cudaStream_t stream, const Arguments&... arguments)
 {
     cudaFuncAttributes compiled;
     const cudaError_t error = cudaFuncGetAttributes(&compiled, reinterpret_cast<const void*>(kernel));
@@ -48,10 +50,17 @@ cudaError_t launch_early(
     cudaLaunchConfig_t config{};
     config.gridDim = blocks;
     config.blockDim = dim3(static_cast<unsigned>(threads));
+    config.dynamicSmemBytes = static_cast<std::size_t>(shared_bytes);
     config.stream = stream;
     config.attrs = &early;
     config.numAttrs = compiled.ptxVersion >= 90 ? 1 : 0;
     return cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
+}
+template<class... Parameters, class... Arguments>
+cudaError_t launch_early(
+    void (*kernel)(Parameters...), dim3 blocks, int threads, cudaStream_t stream, const Arguments&... arguments)
+{
+    return launch_early_with_memory(kernel, blocks, threads, 0, stream, arguments...);
 }
 template<class... Parameters, class... Arguments>
 cudaError_t launch_early(

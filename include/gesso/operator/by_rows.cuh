@@ -3,8 +3,7 @@
 // Operators by rows in device memory: those of operator/norm.hpp, or a user's own struct like them (operator/by_rows.hpp).
 #pragma once
 
-#include <gesso/operator/by_rows_tile.cuh>
-#include <gesso/operator/operator_launch.cuh>
+#include <gesso/operator/by_rows_columns.cuh>
 
 namespace gesso {
 
@@ -15,7 +14,7 @@ template<class Operator>
 struct by_rows_workspace {
     static constexpr index_t maxima_bytes = index_t{Operator::outputs} * max_partials * 4;
     // Blocks that take equal runs of rows. Where they sum columns the order of the sums depends on it: never a tuning.
-    static constexpr index_t most_blocks = Operator::column_sums > 0 ? 512 : max_partials;
+    static constexpr index_t most_blocks = Operator::column_sums > 0 ? 256 : max_partials;
     index_t rows;
     index_t columns;
 
@@ -63,7 +62,7 @@ cudaError_t launch_by_rows(const Sources& sources, const row_memory<Operator, Pa
     const index_t blocks = is_many ? kept.blocks() : of.rows;
     const rows_function<Operator, Parameter> function{memory, has_tensor ? kept.row_values(workspace) : nullptr};
     float* const column_partials = has_column_sums ? kept.column_partials(workspace) : nullptr;
-    const partial_maxima partials{static_cast<uint32_t*>(workspace), static_cast<int>(is_many ? blocks : 0)};
+    partial_maxima partials{static_cast<uint32_t*>(workspace), static_cast<int>(is_many ? blocks : 0)};
     cudaError_t error = cudaSuccess;
     if (!of.is_empty()) {
         // Sums of columns take registers: fewer pieces where they suffice. How many decides how a row is summed, and so may
@@ -77,7 +76,39 @@ cudaError_t launch_by_rows(const Sources& sources, const row_memory<Operator, Pa
         };
         const auto launch_pieces = [&](auto pieces) {
             constexpr int count = decltype(pieces)::value;
-            const int summing = lying::template sum_threads<count>(of.columns);
+            constexpr int items = flat_items<Operator, Sources, Sinks>;
+            constexpr bool can_be_flat = can_all_be_flat<Sources, items> && can_all_be_flat<Sinks, items>;
+            bool is_flat = false;
+            if constexpr (can_be_flat && (!has_column_sums || Operator::stages == 1)) {
+                is_flat = are_flat_rows<items, Operator, Parameter>(sources, memory, sinks);
+            }
+            bool fits = false;
+            // One of the kernels of flat rows, unless one before it was launched.
+            const auto try_flat = [&](auto is_whole, auto together) {
+                if constexpr (can_be_flat && !has_column_sums) {
+                    return launch_flat_rows<count, decltype(is_whole)::value>(
+                        function, sources, sinks, partials, stream, fits);
+                } else if constexpr (can_be_flat && Operator::stages == 1) {
+                    return launch_column_rows<count, decltype(is_whole)::value, decltype(together)::value>(function,
+                        sources, sinks, blocks, rows_of_block, column_partials, kept.stride(), partials, stream, fits);
+                } else {
+                    return cudaSuccess;
+                }
+            };
+            using standard::integral_constant;
+            using yes = integral_constant<bool, true>;
+            using no = integral_constant<bool, false>;
+            cudaError_t flat_error = is_flat ? try_flat(yes{}, integral_constant<int, 2>{}) : cudaSuccess;
+            if (flat_error == cudaSuccess && is_flat && !fits) {
+                flat_error = try_flat(no{}, integral_constant<int, 2>{});
+            }
+            if constexpr (has_column_sums) {
+                if (flat_error == cudaSuccess && is_flat && !fits) {
+                    flat_error = try_flat(no{}, integral_constant<int, 1>{});
+                }
+            }
+            if (flat_error != cudaSuccess || fits) return flat_error;
+            const int summing = row_accumulators<count>(of.columns);
             if constexpr (lying::cuts_alike) {
                 return launch(
                     type_of<rows_tile<Operator, Parameter, Sources, Sinks, count, false, is_many>>{}, summing);
@@ -86,9 +117,9 @@ cudaError_t launch_by_rows(const Sources& sources, const row_memory<Operator, Pa
             }
         };
         using standard::integral_constant;
-        if (lying::template fits<few>(of.columns)) error = launch_pieces(integral_constant<int, few>{});
-        else if (lying::template fits<many>(of.columns)) error = launch_pieces(integral_constant<int, many>{});
-        else error = launch(type_of<lying>{}, lying::most_threads);
+        if (are_enough_accumulators<few>(of.columns)) error = launch_pieces(integral_constant<int, few>{});
+        else if (are_enough_accumulators<many>(of.columns)) error = launch_pieces(integral_constant<int, many>{});
+        else error = launch(type_of<lying>{}, row_block_threads);
     }
     if constexpr (has_tensor) {
         if (error == cudaSuccess && !of.is_empty()) {
@@ -121,9 +152,9 @@ index_t by_rows_workspace_bytes(index_t rows, index_t columns)
 //   memory     what it reads and writes beside its matrices (operator/by_rows.hpp), in device memory
 //   workspace  by_rows_workspace_bytes<Operator>(rows, columns); null where no output has one scale for all and there are no
 //              sums of columns
-// A row of up to 16,384 elements lives in the registers of a block; longer ones are read once for each stage and once more.
+// A row of up to 16,384 elements is read once; longer ones are read once for each stage and once more.
 // Deterministic: sums are taken in an order that depends on the shape alone, those of columns through partial sums of at
-// least rows / 512 rows each, in the workspace. Tuning: operator_tuning, of which an operator by rows has the tiles alone.
+// least rows / 256 rows each, in the workspace. Tuning: operator_tuning, of which an operator by rows has the tiles alone.
 template<class Tuning = void, class Operator, class Parameter, class... Sources, class... Sinks>
 [[nodiscard]] cudaError_t by_rows(const source_pack<Sources...>& sources, const row_memory<Operator, Parameter>& memory,
     const sink_pack<Sinks...>& sinks, void* workspace, cudaStream_t stream)

@@ -78,38 +78,78 @@ struct rows_function {
     }
 };
 
-// The most threads of a block.
+// The most threads of a block, and the most accumulators of a row.
 constexpr int row_block_threads = 512;
 
-// Sums over the block's threads, whose number is a multiple of 32 known at run time: lanes by halves, then warps in order.
-// One barrier; two storages in turn make a second one needless.
+// The order in which a row is summed depends on its length alone, whatever is read and written: a row is cut into pieces of
+// 8 elements, and of a row's accumulators, a multiple of 64, one takes every so manieth piece in turn. Then neighbouring
+// accumulators are added, and neighbouring pairs of them, up to 64 in all; the sums of 64 are added from the first on. A
+// thread has one accumulator, or a few neighbouring ones where it takes longer pieces.
+constexpr int sum_items = 8;
+
+// Accumulators of a row of so many pieces each, at most, and whether these take all of it.
+template<int Pieces>
+int row_accumulators(index_t columns)
+{
+    const index_t wanted = round_up(parts(parts(columns, sum_items), Pieces), 64);
+    return static_cast<int>(smaller(wanted, row_block_threads));
+}
+template<int Pieces>
+bool are_enough_accumulators(index_t columns)
+{
+    return parts(columns, sum_items) <= index_t{row_accumulators<Pieces>(columns)} * Pieces;
+}
+
+// Sums over the threads of a block, or of each warp alone where a row has no more threads: each has `Accumulators` neighbouring
+// ones. One barrier; two storages in turn make a second one needless.
 template<int Count>
 struct block_sums {
-    float words[2][row_block_threads / 32][at_least_one(Count)];
+    alignas(16) float words[2][row_block_threads / 32][at_least_one(Count)];
 
-    __device__ __forceinline__ void reduce(float (&sums)[at_least_one(Count)], int turn)
+    // sums[0]: the accumulators of this thread; then of all.
+    template<unsigned Accumulators>
+    __device__ __forceinline__ void reduce(float (&sums)[Accumulators][at_least_one(Count)], int turn, int warps)
     {
+        static_assert(Accumulators == 1 || Accumulators == 2);
         GESSO_UNROLL
         for (int i = 0; i < Count; ++i) {
+            if constexpr (Accumulators == 2) sums[0][i] = add(sums[0][i], sums[1][i]);
             GESSO_UNROLL
-            for (int distance = 16; distance > 0; distance /= 2) {
-                sums[i] = add(sums[i], __shfl_xor_sync(0xFFFFFFFFu, sums[i], distance));
+            for (int distance = 1; distance < 32; distance *= 2) {
+                sums[0][i] = add(sums[0][i], __shfl_xor_sync(0xFFFFFFFFu, sums[0][i], distance));
             }
         }
-        const int warps = static_cast<int>(blockDim.x) / 32;
         if (warps == 1) return;
+        auto& of_warps = words[turn];
         if (threadIdx.x % 32 == 0) {
             GESSO_UNROLL
-            for (int i = 0; i < Count; ++i) words[turn][threadIdx.x / 32][i] = sums[i];
+            for (int i = 0; i < Count; ++i) of_warps[threadIdx.x / 32][i] = sums[0][i];
         }
         __syncthreads();
-        GESSO_UNROLL
-        for (int i = 0; i < Count; ++i) {
-            sums[i] = words[turn][0][i];
-            for (int warp = 1; warp < warps; ++warp) sums[i] = add(sums[i], words[turn][warp][i]);
+        // 64 accumulators are those of a warp, or of two.
+        constexpr int step = Accumulators == 2 ? 1 : 2;
+        for (int warp = 0; warp < warps; warp += step) {
+            GESSO_UNROLL
+            for (int i = 0; i < Count; ++i) {
+                float sum = of_warps[warp][i];
+                if constexpr (step == 2) sum = add(sum, of_warps[warp + 1][i]);
+                sums[0][i] = warp == 0 ? sum : add(sums[0][i], sum);
+            }
         }
     }
 };
+
+// The largest of a block's words, whose threads are a number known at run time; `shared` has one word for each warp.
+__device__ __forceinline__ uint32_t largest_of_all_warps(uint32_t bits, uint32_t* shared)
+{
+    amax_statistic known{bits};
+    reduce_lanes<32>(known);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = known.amax_bits;
+    __syncthreads();
+    for (unsigned i = 0; i < blockDim.x / 32; ++i) known.merge(amax_statistic{shared[i]});
+    return known.amax_bits;
+}
 
 // Sums of columns from the blocks' partial ones, in the order of blocks: a thread takes every 32nd of a column, and of its 32
 // threads the sums are added in order.

@@ -11,10 +11,6 @@ namespace gesso {
 
 namespace detail {
 
-// The order in which a row is summed depends on its length alone, whatever the sinks are: a thread takes every `threads`-th
-// piece of 8 elements in turn.
-constexpr int sum_items = 8;
-
 // Pieces: of a thread, in registers. IsLong: a row is read again in each sweep, Pieces at a time: it has more pieces than the
 // block's threads hold, or the sinks cut it in another way than its sums do. IsMany: a block takes several rows, and asks for
 // the next one before it works on one.
@@ -35,8 +31,6 @@ struct rows_tile {
     static constexpr bool is_long = IsLong;
     static constexpr bool is_many = IsMany;
     static constexpr int column_sums = Operator::column_sums;
-    // The most threads of a block: what the registers of a thread that sums columns allow.
-    static constexpr int most_threads = column_sums == 0 ? row_block_threads : 512;
     // Is there room for the next row beside the sums of columns?
     static constexpr bool asks_early = column_sums * Pieces * items <= 32;
     using function_type = rows_function<Operator, Parameter>;
@@ -59,18 +53,6 @@ struct rows_tile {
         int sum_sweeps;
         int sweeps;
     };
-    // Threads that sum a row of so many pieces each, and whether these hold all of it.
-    template<int Count>
-    static int sum_threads(index_t columns)
-    {
-        const index_t wanted = round_up(parts(parts(columns, sum_items), Count), 32);
-        return static_cast<int>(smaller(wanted, most_threads));
-    }
-    template<int Count>
-    static bool fits(index_t columns)
-    {
-        return parts(columns, sum_items) <= index_t{sum_threads<Count>(columns)} * Count;
-    }
     // Threads of a block: a multiple of those that share a group.
     static int threads(int summing) { return static_cast<int>(round_up(summing, lanes > 32 ? lanes : 32)); }
     static cut cut_of(index_t columns, int summing)
@@ -144,9 +126,9 @@ struct rows_tile {
     __device__ __forceinline__ void sum(loaded_pieces_of_row& loaded, index_t row, row_type& of_row)
     {
         if constexpr (Stage < Operator::stages) {
-            float sums[at_least_one(Operator::sums)] = {};
+            float sums[1][at_least_one(Operator::sums)] = {};
             const auto accumulate = [&](const auto& in, const auto& parameters, int) {
-                Operator::template accumulate<Stage>(in, parameters, of_row.values, sums);
+                Operator::template accumulate<Stage>(in, parameters, of_row.values, sums[0]);
             };
             if constexpr (IsLong) {
                 for (int sweep = 0; sweep < row_cut.sum_sweeps; ++sweep) {
@@ -160,9 +142,9 @@ struct rows_tile {
                 GESSO_UNROLL
                 for (int i = 0; i < Pieces; ++i) each<items>(loaded[i], place(i, 0), accumulate);
             }
-            shared.sums.reduce(sums, turn);
+            shared.sums.reduce(sums, turn, static_cast<int>(blockDim.x) / 32);
             turn ^= 1;
-            Operator::template finish<Stage>(sums, row_cut.in_row.columns, function.memory.epsilon, of_row.values);
+            Operator::template finish<Stage>(sums[0], row_cut.in_row.columns, function.memory.epsilon, of_row.values);
             sum<Stage + 1>(loaded, row, of_row);
         }
     }
@@ -201,15 +183,7 @@ struct rows_tile {
     // After the last row: the largest magnitudes, to the partial maxima. All threads of the block.
     __device__ __forceinline__ void finish(const partial_maxima& partials)
     {
-        state.finish(partials, [&](uint32_t bits) {
-            amax_statistic known{bits};
-            reduce_lanes<32>(known);
-            __syncthreads();
-            if (threadIdx.x % 32 == 0) shared.maxima[threadIdx.x / 32] = known.amax_bits;
-            __syncthreads();
-            for (unsigned i = 0; i < blockDim.x / 32; ++i) known.merge(amax_statistic{shared.maxima[i]});
-            return known.amax_bits;
-        });
+        state.finish(partials, [&](uint32_t bits) { return largest_of_all_warps(bits, shared.maxima); });
     }
 
     // Sums of columns: zeros before a block's first row, and to memory after its last one (or sweep by sweep).
@@ -258,7 +232,7 @@ struct rows_tile {
 
 // Rows [blockIdx.x * rows_of_block, ...) of `rows`.
 template<class Tile, class Sources, class Sinks>
-GESSO_KERNEL void __launch_bounds__(Tile::most_threads)
+GESSO_KERNEL void __launch_bounds__(row_block_threads)
     rows_kernel(const typename Tile::function_type function, const Sources sources, const Sinks sinks,
         const typename Tile::cut row_cut, const index_t rows, const index_t rows_of_block, float* const column_partials,
         const index_t partial_stride, const partial_maxima partials)

@@ -1,7 +1,7 @@
 // Copyright 2026 The Gesso authors. Licensed under the Apache License, Version 2.0.
 //
 // The norms of operator/norm.hpp on a stream, forward and backward, by the names of their parts. Arguments as of the host's;
-// workspace and errors as of by_rows() (operator/by_rows.cuh). Compiled, not yet run on a GPU: no speed is claimed.
+// workspace and errors as of by_rows() (operator/by_rows.cuh).
 #pragma once
 
 #include <gesso/operator/by_rows.cuh>
