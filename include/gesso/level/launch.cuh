@@ -19,6 +19,23 @@ inline cudaError_t error_of(status checked) { return checked == status::success 
 // May `number` blocks be launched?
 inline bool fits_grid(index_t number) { return number <= 0x7FFFFFFF; }
 
+// Blocks of a kernel that the current device holds at once; never what bytes depend on.
+template<class Kernel>
+cudaError_t resident_blocks(Kernel kernel, int threads, index_t shared_bytes, index_t& blocks)
+{
+    int device = 0;
+    int multiprocessors = 0;
+    int of_one = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    if (error == cudaSuccess) {
+        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+            &of_one, kernel, threads, static_cast<std::size_t>(shared_bytes));
+    }
+    blocks = index_t{of_one} * multiprocessors;
+    return error == cudaSuccess && blocks < 1 ? cudaErrorInvalidConfiguration : error;
+}
+
 // Stages that follow each other in a stream, launched by launch_early(): a kernel's blocks may be there before the kernel
 // before it has ended. Such a kernel calls wait_for_earlier() in all threads before it touches memory that a kernel before it
 // writes or reads; and a kernel that has work after it may call let_later_start(), after that. Both do nothing below sm_90.

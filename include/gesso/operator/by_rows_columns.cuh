@@ -10,7 +10,8 @@ namespace gesso {
 
 namespace detail {
 
-// Pieces: of a thread, of a row. Whole: every thread has all of them. Together: rows that are summed at once, so that there are fewer barriers.
+// Pieces: of a thread, of a row. Whole: every thread has all of them. Together: rows that are summed at once, so that there are
+// fewer barriers.
 template<class Operator, class Parameter, class Sources, class Sinks, int Pieces, bool Whole, int Together>
 struct column_rows {
     static constexpr int items = flat_items<Operator, Sources, Sinks>;
@@ -40,7 +41,7 @@ struct column_rows {
     shared_type& shared;
     unsigned char* copies;
     uint32_t end;  // of the block's rows
-    flat_row_sinks<Sinks, items> state;
+    flat_row_sinks<Operator, Sinks, items> state;
     int turn = 0;
     column_type columns[static_cast<unsigned>(Pieces)];
     float sums_of_columns[static_cast<unsigned>(Pieces)][static_cast<unsigned>(items)][at_least_one(column_sums)];

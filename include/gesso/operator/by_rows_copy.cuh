@@ -114,33 +114,6 @@ struct copied_row<source_pack<First, Rest...>, Items> {
 };
 
 inline bool is_aligned_to_vectors(const void* pointer) { return reinterpret_cast<uint64_t>(pointer) % 16 == 0; }
-template<class T>
-bool is_flat_operand(const matrix_ref<T>& view)
-{
-    return is_dense_operand(view) && is_aligned_to_vectors(view.data);
-}
-template<class Codec>
-bool is_flat_operand(const compressed_matrix<Codec>& view)
-{
-    return is_dense_operand(view) && is_aligned_to_vectors(view.codes);
-}
-template<class Codec, class TransposedCodec>
-bool is_flat_operand(const quantized_matrix<Codec, TransposedCodec>& view)
-{
-    return is_flat_operand(view.plain);
-}
-inline bool are_flat(const source_pack<>&) { return true; }
-template<class First, class... Rest>
-bool are_flat(const source_pack<First, Rest...>& pack)
-{
-    return is_flat_operand(pack.first) && are_flat(pack.rest);
-}
-inline bool are_flat(const sink_pack<>&) { return true; }
-template<class First, class... Rest>
-bool are_flat(const sink_pack<First, Rest...>& pack)
-{
-    return (sink_traits<First>::is_tensor || is_flat_operand(pack.first)) && are_flat(pack.rest);
-}
 // May the rows of these operands be taken as flat ones?
 template<int Items, class Operator, class Parameter, class Sources, class Sinks>
 bool are_flat_rows(const Sources& sources, const row_memory<Operator, Parameter>& memory, const Sinks& sinks)
@@ -148,7 +121,7 @@ bool are_flat_rows(const Sources& sources, const row_memory<Operator, Parameter>
     const extent of = extent_of(sources.first);
     bool aligned = of.columns % Items == 0 && of.rows * (of.columns / Items) < (index_t{1} << 31);
     for (int i = 0; i < Operator::parameters; ++i) aligned = aligned && is_aligned_to_vectors(memory.parameters[i]);
-    return aligned && are_flat(sources) && are_flat(sinks);
+    return aligned && are_flat_matrices<Items>(sources) && are_flat_matrices<Items>(sinks);
 }
 
 // Lets a kernel have `bytes` of dynamic shared memory, `all` with its own. fits: can the device give them?
@@ -165,21 +138,6 @@ cudaError_t allow_copies(Kernel kernel, index_t all, index_t bytes, bool& fits)
     if (!fits) return error;
     return cudaFuncSetAttribute(
         reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
-}
-// Blocks of a kernel that are resident at once on the device, or 0 where that cannot be told: never what bytes depend on.
-template<class Kernel>
-index_t resident_blocks(Kernel kernel, int threads, index_t bytes)
-{
-    int device = 0;
-    int multiprocessors = 0;
-    int blocks = 0;
-    if (cudaGetDevice(&device) != cudaSuccess
-        || cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess
-        || cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, static_cast<std::size_t>(bytes))
-               != cudaSuccess) {
-        return 0;
-    }
-    return index_t{blocks} * multiprocessors;
 }
 
 }  // namespace detail

@@ -10,104 +10,24 @@ namespace gesso {
 
 namespace detail {
 
-// Pieces of one sink that is flat. Lanes share a group of more elements than a thread has.
-template<class View, int Items>
-struct flat_row_sink;
-template<class T, int Items>
-struct flat_row_sink<matrix_ref<T>, Items> {
-    static __device__ __forceinline__ void put(
-        const packed_elements<float, Items>& numbers, uint32_t piece, bool exists, const matrix_ref<T>& to)
-    {
-        packed_elements<T, Items> elements;
-        GESSO_UNROLL
-        for (int j = 0; j < Items; j += 2) elements.set_pair(j, numbers.get(j), numbers.get(j + 1));
-        store_whole<Items>(to.data, piece, exists, elements.words);
-    }
-};
-template<class Codec, int Items>
-struct flat_row_sink<compressed_matrix<Codec>, Items> {
-    using group = matrix_group<Codec>;
-    static constexpr int width = Codec::has_scale ? static_cast<int>(Codec::granularity::tile_columns) : Items;
-    static constexpr int count = width < Items ? width : Items;  // elements of a group in a thread
-    static constexpr int lanes = width / count;
-
-    static __device__ __forceinline__ void put(
-        const packed_elements<float, Items>& numbers, uint32_t piece, bool exists, const compressed_matrix<Codec>& to)
-    {
-        packed_codes<typename Codec::format, Items> codes;
-        GESSO_UNROLL
-        for (int begin = 0; begin < Items; begin += count) {
-            packed_elements<float, count> own;
-            GESSO_UNROLL
-            for (int j = 0; j < count; ++j) own.words[j] = numbers.words[begin + j];
-            amax_statistic known = observe_and_mark(own);
-            typename group::writer with{};
-            if constexpr (Codec::has_scale) {
-                reduce_lanes<lanes>(known);
-                with = group::fit(known);
-                // The lanes of a group write the same scale to one place: no one needs to be chosen.
-                if (exists) {
-                    to.scales[lanes > 1 ? index_t{piece / static_cast<uint32_t>(lanes)}
-                                        : index_t{piece} * (Items / count) + begin / count] = group::scale_code(with);
-                }
-            }
-            const auto some = group::template encode<count>(own, 0, with, nearest_even{}, 0, false);
-            constexpr int per_word = packed_codes<typename Codec::format, Items>::per_word;
-            if constexpr (count % per_word == 0) {
-                GESSO_UNROLL
-                for (int j = 0; j < count / per_word; ++j) codes.words[begin / per_word + j] = some.words[j];
-            } else {
-                GESSO_UNROLL
-                for (int j = 0; j < count; ++j) codes.set(begin + j, some.get(j));
-            }
-        }
-        store_whole<Items>(to.codes, piece, exists, codes.words);
-    }
-};
-
-// All sinks in turn, as row_sinks has it.
-template<class Sinks, int Items, int Index = 0>
-struct flat_row_sinks;
-template<int Items, int Index>
-struct flat_row_sinks<sink_pack<>, Items, Index> {
-    static constexpr int lanes = 1;
-    template<class Numbers>
-    __device__ __forceinline__ void put(const Numbers&, uint32_t, bool, const sink_pack<>&)
-    {}
-    template<class Reduce>
-    __device__ __forceinline__ void finish(const partial_maxima&, const Reduce&) const
-    {}
-};
-template<class First, class... Rest, int Items, int Index>
-struct flat_row_sinks<sink_pack<First, Rest...>, Items, Index> {
-    static constexpr bool is_tensor = sink_traits<First>::is_tensor;
-    amax_statistic known;
-    flat_row_sinks<sink_pack<Rest...>, Items, Index + 1> rest;
+// The sinks of flat rows: lanes of a warp at most share a group, so that nothing is stored between them.
+template<class Operator, class Sinks, int Items>
+struct flat_row_sinks {
+    static constexpr index_t width = sinks_traits<Sinks>::width;
+    static constexpr int lanes = width <= Items ? 1 : static_cast<int>(width / Items);
+    using storage = reduction_storage<amax_statistic, lanes, row_block_threads>;
+    flat_sinks<Sinks, Items, row_block_threads, false> state;
 
     template<class Numbers>
-    __device__ __forceinline__ void put(
-        const Numbers& numbers, uint32_t piece, bool exists, const sink_pack<First, Rest...>& to)
+    __device__ __forceinline__ void put(const Numbers& numbers, uint32_t piece, bool exists, const Sinks& to)
     {
-        if constexpr (is_tensor) {
-            packed_elements<float, Items> own = numbers[Index];
-            const amax_statistic of_piece = observe_and_mark(own);
-            if (exists) known.merge(of_piece);
-        } else if constexpr (standard::is_same_v<typename sink_traits<First>::codec, void>) {
-            flat_row_sink<First, Items>::put(numbers[Index], piece, exists, to.first);
-        } else {
-            flat_row_sink<compressed_matrix<typename sink_traits<First>::codec>, Items>::put(
-                numbers[Index], piece, exists, plain_of(to.first));
-        }
-        rest.put(numbers, piece, exists, to.rest);
+        storage none[static_cast<unsigned>(Operator::outputs)][1];
+        state.put(numbers, piece, exists, to, none);
     }
     template<class Reduce>
     __device__ __forceinline__ void finish(const partial_maxima& partials, const Reduce& reduce) const
     {
-        if constexpr (is_tensor) {
-            const uint32_t bits = reduce(known.amax_bits);
-            if (threadIdx.x == 0) partials.of_output(Index).amax_bits[blockIdx.x] = bits;
-        }
-        rest.finish(partials, reduce);
+        state.finish(partials, reduce);
     }
 };
 
@@ -168,7 +88,7 @@ struct flat_rows {
     shared_type& shared;
     unsigned char* copied;
     uint32_t thread;  // of the row's
-    flat_row_sinks<Sinks, items> state;
+    flat_row_sinks<Operator, Sinks, items> state;
     int turn = 0;
     uint32_t half = 0;                                  // of the copies, where the row is
     loaded_type loaded[static_cast<unsigned>(Pieces)];  // of which the scales are kept
@@ -318,8 +238,10 @@ cudaError_t launch_flat_rows(const rows_function<Operator, Parameter>& function,
     const cudaError_t error = allow_copies(kernel, bytes + index_t{sizeof(typename rows::shared_type)}, bytes, fits);
     if (error != cudaSuccess || !fits) return error;
     // Stage one leaves as many maxima as it has blocks.
-    const index_t resident = resident_blocks(kernel, threads, bytes);
-    index_t blocks = smaller(parts(of.rows, together), resident < 1 ? max_partials : resident);
+    index_t blocks = 0;
+    const cudaError_t counted = resident_blocks(kernel, threads, bytes, blocks);
+    if (counted != cudaSuccess) return counted;
+    blocks = smaller(parts(of.rows, together), blocks);
     if constexpr (rows::has_tensor) {
         blocks = smaller(blocks, max_partials);
         partials.blocks = static_cast<int>(blocks);

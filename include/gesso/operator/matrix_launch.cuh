@@ -245,16 +245,14 @@ cudaError_t launch_resident(
     Kernel kernel, int threads, index_t tiles, partial_maxima& partials, void** arguments, cudaStream_t stream)
 {
     int device = 0;
-    int multiprocessors = 0;
-    int blocks = 0;
     int is_supported = 0;
+    index_t blocks = 0;
     cudaError_t error = cudaGetDevice(&device);
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&is_supported, cudaDevAttrCooperativeLaunch, device);
     if (error == cudaSuccess && is_supported == 0) return cudaErrorNotSupported;
-    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-    if (error == cudaSuccess) error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, 0);
+    if (error == cudaSuccess) error = resident_blocks(kernel, threads, 0, blocks);
     if (error != cudaSuccess) return error;
-    partials.blocks = static_cast<int>(smaller(smaller(index_t{blocks} * multiprocessors, max_partials), tiles));
+    partials.blocks = static_cast<int>(smaller(smaller(blocks, max_partials), tiles));
     return cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel),
         dim3(static_cast<unsigned>(partials.blocks)), dim3(static_cast<unsigned>(threads)), arguments, 0, stream);
 }
@@ -311,7 +309,7 @@ cudaError_t launch_tensor_fit(
 
 // Does a codec of X need a workspace to be fitted just in time?
 template<class Codec>
-constexpr bool needs_workspace = Codec::has_scale && is_per_tensor<Codec>;
+constexpr bool needs_workspace = Codec::has_scale&& is_per_tensor<Codec>;
 
 }  // namespace detail
 

@@ -29,27 +29,47 @@ struct flat_sink<matrix_ref<T>, Items, Threads, false, false> {
         store_whole<Items>(to.data, piece, exists, elements.words);
     }
 };
-// Codes with a scale each 1 x G, or without scales.
+// Codes with a scale each 1 x G, or without scales. A thread has several groups, one, or a part of one.
 template<class View, int Items, int Threads>
 struct flat_sink<View, Items, Threads, false, false> {
     using codec = typename sink_traits<View>::codec;
+    using format = typename codec::format;
     using group = matrix_group<codec>;
-    static constexpr int lanes = codec::has_scale ? static_cast<int>(sink_traits<View>::width / Items) : 1;
+    static constexpr int width = codec::has_scale ? static_cast<int>(sink_traits<View>::width) : Items;
+    static constexpr int count = width < Items ? width : Items;  // elements of a group in a thread
+    static constexpr int lanes = width / count;
 
     template<class Storage>
     __device__ __forceinline__ void put(
         const packed_elements<float, Items>& numbers, uint32_t piece, bool exists, const View& sink, Storage& storage)
     {
         const compressed_matrix<codec>& to = plain_of(sink);
-        packed_elements<float, Items> own = numbers;
-        amax_statistic known = observe_and_mark(own);
-        typename group::writer with{};
-        if constexpr (codec::has_scale) {
-            reduce_threads<lanes, Threads>(known, storage[0]);
-            with = group::fit(known);
-            if (exists && threadIdx.x % lanes == 0) to.scales[piece / lanes] = group::scale_code(with);
+        packed_codes<format, Items> codes;
+        GESSO_UNROLL
+        for (int begin = 0; begin < Items; begin += count) {
+            packed_elements<float, count> own;
+            GESSO_UNROLL
+            for (int j = 0; j < count; ++j) own.words[j] = numbers.words[begin + j];
+            amax_statistic known = observe_and_mark(own);
+            typename group::writer with{};
+            if constexpr (codec::has_scale) {
+                reduce_threads<lanes, Threads>(known, storage[0]);
+                with = group::fit(known);
+                if (exists && threadIdx.x % lanes == 0) {
+                    to.scales[lanes > 1 ? index_t{piece / unsigned{lanes}}
+                                        : index_t{piece} * (Items / count) + begin / count] = group::scale_code(with);
+                }
+            }
+            const auto some = group::template encode<count>(own, 0, with, nearest_even{}, 0, false);
+            constexpr int per_word = packed_codes<format, Items>::per_word;
+            if constexpr (count % per_word == 0) {
+                GESSO_UNROLL
+                for (int j = 0; j < count / per_word; ++j) codes.words[begin / per_word + j] = some.words[j];
+            } else {
+                GESSO_UNROLL
+                for (int j = 0; j < count; ++j) codes.set(begin + j, some.get(j));
+            }
         }
-        const auto codes = group::template encode<Items>(own, 0, with, nearest_even{}, 0, false);
         store_whole<Items>(to.codes, piece, exists, codes.words);
     }
 };

@@ -157,19 +157,6 @@ bool are_flat_matrices(const Pack<Views...>& pack)
     return are_dense(pack) && are_flat<Items>(as_one_row(pack));
 }
 
-// As many blocks of a kernel as a device holds at once, at most `wanted`.
-template<class Kernel>
-cudaError_t blocks_at_once(Kernel kernel, int threads, index_t wanted, int& result)
-{
-    int device = 0, multiprocessors = 0, blocks = 0;
-    cudaError_t error = cudaGetDevice(&device);
-    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-    if (error == cudaSuccess) error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, 0);
-    if (error != cudaSuccess) return error;
-    result = static_cast<int>(smaller(wanted, blocks < 1 ? multiprocessors : index_t{blocks} * multiprocessors));
-    return cudaSuccess;
-}
-
 // Are transposed outputs whole vectors of 16 bytes?
 inline bool are_transposes_whole(const sink_pack<>&) { return true; }
 template<class First, class... Rest>
@@ -231,13 +218,13 @@ cudaError_t launch_flat(const Sources& sources, const Sinks& sinks, const Source
         return launched();
     } else {
         using scan = flat_operator<Operator, Sources, Sinks, Tuning, Tuning::scan_pieces, Tuning::scan_threads>;
-        int blocks = 0;
+        index_t blocks = 0;
         const auto scan_tiles = static_cast<uint32_t>(parts(pieces, scan::tile_pieces));
         const auto scan_kernel = &flat_operator_scan_kernel<scan, Sources, Sinks>;
-        cudaError_t error = blocks_at_once(scan_kernel, scan::threads, scan_tiles, blocks);
+        cudaError_t error = resident_blocks(scan_kernel, scan::threads, 0, blocks);
         if (error != cudaSuccess) return error;
-        const partial_maxima partials{
-            static_cast<uint32_t*>(workspace), blocks < Tuning::scan_blocks ? blocks : Tuning::scan_blocks};
+        const partial_maxima partials{static_cast<uint32_t*>(workspace),
+            static_cast<int>(smaller(smaller(blocks, Tuning::scan_blocks), scan_tiles))};
         error = launch_early(
             scan_kernel, partials.blocks, scan::threads, stream, sources, sinks, pieces, scan_tiles, partials);
         if (error != cudaSuccess) return error;
@@ -246,8 +233,11 @@ cudaError_t launch_flat(const Sources& sources, const Sinks& sinks, const Source
                 pointwise_function<Operator>{}, matrices_from, matrices_to, partials, stream);
         }
         const auto kernel = &flat_operator_codes_kernel<flat, Sources, Sinks>;
-        blocks = static_cast<int>(tiles);
-        if constexpr (flat::is_light) error = blocks_at_once(kernel, flat::threads, tiles, blocks);
+        blocks = tiles;
+        if constexpr (flat::is_light) {
+            error = resident_blocks(kernel, flat::threads, 0, blocks);
+            blocks = smaller(blocks, tiles);
+        }
         if (error != cudaSuccess) return error;
         return launch_early(kernel, blocks, flat::threads, stream, sources, sinks, pieces, tiles, partials);
     }
