@@ -11,6 +11,7 @@
 
 using namespace gesso;
 using support::device_array;
+using support::part_of;
 
 namespace limits {
 
@@ -41,15 +42,6 @@ __global__ void fill_kernel(bf16* values, index_t count)
 namespace {
 
 using rows_codec = elementwise_codec;
-
-template<class T>
-std::vector<T> part_of(const T* memory, index_t begin, index_t count)
-{
-    std::vector<T> result(static_cast<std::size_t>(count));
-    GESSO_CUDA(
-        cudaMemcpy(result.data(), memory + begin, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyDeviceToHost));
-    return result;
-}
 
 // Codes in 1 x 16, and codes with one scale, plain and transposed, at windows of two rows.
 void try_shape(index_t rows, index_t columns)

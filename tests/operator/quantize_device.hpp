@@ -11,6 +11,16 @@
 
 namespace support {
 
+// Elements [begin, begin + count) of device memory.
+template<class T>
+std::vector<T> part_of(const T* memory, std::int64_t begin, std::int64_t count)
+{
+    std::vector<T> result(static_cast<std::size_t>(count));
+    GESSO_CUDA(
+        cudaMemcpy(result.data(), memory + begin, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyDeviceToHost));
+    return result;
+}
+
 // A copy of a block on the device, at an equally aligned address; back() brings it back.
 class device_block {
 public:

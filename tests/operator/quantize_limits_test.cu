@@ -11,6 +11,7 @@
 
 using namespace gesso;
 using support::device_array;
+using support::part_of;
 using support::plain_codec;
 using bfloat = __nv_bfloat16;
 
@@ -85,16 +86,6 @@ struct device_matrix {
         return to;
     }
 };
-
-// Bytes [begin, begin + count) of device memory.
-template<class T>
-std::vector<T> part_of(const T* memory, index_t begin, index_t count)
-{
-    std::vector<T> result(static_cast<std::size_t>(count));
-    GESSO_CUDA(
-        cudaMemcpy(result.data(), memory + begin, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyDeviceToHost));
-    return result;
-}
 
 // Are rows [begin, begin + number) of both outputs the host's, made from the same numbers with the scales found there?
 template<class Codec, class T>
