@@ -45,7 +45,7 @@ inline activation silu(double x)
 inline double device_tail_error([[maybe_unused]] double x)
 {
 #if defined(__CUDACC__)
-    return x <= 5 ? 0x1.6Ap-13 * 0.5 * std::erfc(x * std::sqrt(0.5)) : 0x1p-33;
+    return x <= 6.5 ? 0x1p-16 * 0.5 * std::erfc(x * std::sqrt(0.5)) : 0x1p-48;
 #else
     return 0;
 #endif
