@@ -381,6 +381,9 @@ void try_rising(const char* name, tally& failures)
         if (column % 16 == 9) return nan;
         return column == 100 ? 2.5f : below(row, column);
     });
+    try_one("one output beyond fp32", [&](int row, int column) {
+        return column == 77 && row == 2 ? 3e38f : static_cast<float>((row * 53 + column * 17) % 97) * 0.25f - 9;
+    });
     try_one("faults alone", [&](int, int column) { return column % 2 == 0 ? nan : infinity; });
 }
 

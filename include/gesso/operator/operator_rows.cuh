@@ -173,10 +173,7 @@ __device__ __forceinline__ void clear_missing(packed_elements<float, Items> (&nu
     }
 }
 
-// What stage one keeps of an operator that rises, of which a tensor's amax is asked: with the top bit its greatest input, where
-// one is at least rises_from; else the largest magnitude of its outputs. The largest word of any parts is that of the whole.
-constexpr uint32_t rising_bit = 0x80000000u;
-
+// The amax that a word of stage one stands for: of an operator that rises as rising.hpp has it, else the word itself.
 template<class Function>
 __device__ __forceinline__ uint32_t amax_bits_of(const Function*, uint32_t word)
 {
@@ -185,44 +182,16 @@ __device__ __forceinline__ uint32_t amax_bits_of(const Function*, uint32_t word)
 template<class Operator>
 __device__ __forceinline__ uint32_t amax_bits_of(const pointwise_function<Operator>*, uint32_t word)
 {
-    if constexpr (is_rising<Operator>) {
-        if ((word & rising_bit) != 0) {
-            const float greatest[1] = {float_of(word & ~rising_bit)};
-            float made[1];
-            Operator::apply(greatest, made);
-            return magnitude_bits(made[0]);
-        }
-    }
-    return word;
+    if constexpr (is_rising<Operator>) return amax_bits_of_word<Operator>(word);
+    else return word;
 }
-// The word of a piece, of which the first `valid` elements exist.
+// The word of a piece of an operator that rises.
 template<class Operator, int Items, class Loaded>
 __device__ __forceinline__ uint32_t observe_rising(const Loaded& loaded, int valid)
 {
-    static_assert(Operator::inputs == 1 && Operator::outputs == 1,
-        "gesso::pointwise: rises_from is for operators of one input and one output; remove it");
-    constexpr float rises_from = Operator::rises_from;
     float in[1][static_cast<unsigned>(Items)];
     loaded.get(in);
-    if (valid == Items) {
-        // No NaN remains of these maxima, unless there is nothing else.
-        float greatest = in[0][0];
-        GESSO_UNROLL
-        for (int j = 1; j < Items; ++j) greatest = fmaxf(greatest, in[0][j]);
-        if (greatest >= rises_from && bits_of(greatest) < infinity_bits) return bits_of(greatest) | rising_bit;
-    }
-    uint32_t word = 0;
-    GESSO_UNROLL
-    for (int j = 0; j < Items; ++j) {
-        if (j >= valid || !is_finite(in[0][j])) continue;
-        const float of_item[1] = {in[0][j]};
-        float made[1];
-        Operator::apply(of_item, made);
-        const uint32_t of_output = is_finite(made[0]) ? magnitude_bits(made[0]) : 0u;
-        const uint32_t own = in[0][j] >= rises_from ? bits_of(in[0][j]) | rising_bit : of_output;
-        word = own > word ? own : word;
-    }
-    return word;
+    return rising_word<Operator>(in[0], valid);
 }
 
 template<class Operator, class Sources, class Sinks, class Tuning>

@@ -19,9 +19,9 @@
 //
 //       static constexpr float rises_from = 0.0f;
 //
-// from where on its output rises with its input, and below which no output's magnitude is larger than there. Then the largest
-// magnitude of a tensor, which its one scale is made of, is that of the greatest input, and a device need not compute the
-// operator twice.
+// from zero or another positive number on: there its output rises with its input, and nowhere below is an output's magnitude
+// larger than there. Then the largest magnitude of a tensor, which its one scale is made of, is that of the greatest input,
+// and a device need not compute the operator twice.
 //
 // Formulas below: s(x) = 1 / (1 + e^-x), Phi the normal
 // distribution and phi its density. A finite input never makes NaN unless the exact result passes fp32's range on the way;
@@ -31,6 +31,7 @@
 
 #include <gesso/operator/functions.hpp>
 #include <gesso/operator/host_sinks.hpp>
+#include <gesso/operator/rising.hpp>
 
 namespace gesso {
 
@@ -111,12 +112,6 @@ private:
 };
 
 namespace detail {
-
-// Has T a rises_from?
-template<class T, class = void>
-constexpr bool is_rising = false;
-template<class T>
-constexpr bool is_rising<T, standard::void_t<decltype(T::rises_from)>> = true;
 
 template<class Function, bool = is_rising<Function>>
 struct rising_part {};
