@@ -38,6 +38,7 @@ template<class Operator, class Tuning = void, class... Sources, class... Sinks>
     using source_type = source_pack<Sources...>;
     using sink_type = sink_pack<Sinks...>;
     detail::require_operands<Operator, source_type, sink_type>();
+    detail::require_rising<Operator>();
     const detail::extent of = detail::extent_of(sources.first);
     status checked = detail::check_operands(of, sources);
     if (checked == status::success) checked = detail::check_operands(of, sinks);

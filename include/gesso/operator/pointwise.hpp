@@ -206,6 +206,7 @@ template<class Operator, class... Sources, class... Sinks>
 [[nodiscard]] status host_pointwise(const source_pack<Sources...>& from, const sink_pack<Sinks...>& to)
 {
     detail::require_operands<Operator, source_pack<Sources...>, sink_pack<Sinks...>>();
+    detail::require_rising<Operator>();
     const detail::extent extent = detail::extent_of(from.first);
     status checked = detail::check_operands(extent, from);
     if (checked == status::success) checked = detail::check_operands(extent, to);

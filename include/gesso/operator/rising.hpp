@@ -19,6 +19,16 @@ constexpr bool is_rising = false;
 template<class T>
 constexpr bool is_rising<T, standard::void_t<decltype(T::rises_from)>> = true;
 
+template<class Operator>
+constexpr GESSO_HOST_DEVICE void require_rising()
+{
+    if constexpr (is_rising<Operator>) {
+        static_assert(Operator::inputs == 1 && Operator::outputs == 1 && Operator::rises_from >= 0.0f,
+            "gesso::pointwise: rises_from, a number from zero up, is for operators of one input and one output; remove "
+            "it");
+    }
+}
+
 constexpr uint32_t rising_bit = 0x80000000u;
 
 // The larger of two; of a number and NaN the number.
@@ -37,8 +47,7 @@ GESSO_HOST_DEVICE inline float larger_number(float a, float b)
 template<class Operator>
 GESSO_HOST_DEVICE uint32_t rising_word(float input)
 {
-    static_assert(Operator::inputs == 1 && Operator::outputs == 1 && Operator::rises_from >= 0.0f,
-        "gesso::pointwise: rises_from, a number from zero up, is for operators of one input and one output; remove it");
+    require_rising<Operator>();
     const float in[1] = {input};
     float out[1];
     Operator::apply(in, out);
