@@ -171,6 +171,7 @@ function(gesso_add_instantiation_tests directory)
   endforeach()
   gesso_add_compile_test(B06_architectures.nvcc ${CMAKE_CUDA_COMPILER} -std=c++17 ${include} -Werror all-warnings
                          -t 2 ${architectures} ${unit} ${object}/architectures.o)
+  set_tests_properties(build.B06_architectures.nvcc PROPERTIES PROCESSORS 2)  # as many as it takes: its time is limited
   gesso_add_compile_test(B10_B12_strict_warnings.nvcc ${CMAKE_CUDA_COMPILER} ${strict} ${unit} ${object}/strict.o)
   gesso_add_compile_test(B10_relaxed_constexpr.nvcc ${CMAKE_CUDA_COMPILER} ${strict} --expt-relaxed-constexpr ${unit}
                          ${object}/relaxed_constexpr.o)

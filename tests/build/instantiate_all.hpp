@@ -441,10 +441,9 @@ cudaError_t device_operators(const float* weight, float* numbers, void* workspac
     if (error != cudaSuccess) return error;
     error = gesso::pointwise<gesso::swiglu>(gesso::sources_of(x, x), gesso::sinks_of(both), workspace, stream);
     if (error != cudaSuccess) return error;
-    error = gesso::apply_rms_norm(codes, weight, 1.0f, both, numbers, workspace, stream);
-    if (error != cudaSuccess) return error;
     error = gesso::apply_rms_norm_backward(x, weight, numbers, x, x, numbers, workspace, stream);
-    return error != cudaSuccess ? error : gesso::apply_layer_norm(x, 1.0f, codes, numbers, numbers, workspace, stream);
+    if (error != cudaSuccess) return error;
+    return gesso::apply_layer_norm(codes, 1.0f, both, numbers, numbers, workspace, stream);
 }
 template cudaError_t device_operators<__nv_bfloat16>(const float*, float*, void*, cudaStream_t);
 
